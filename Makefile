@@ -187,8 +187,9 @@ $(B)/runtime/perf/data.o: FRAME = 40960
 LIMIT_FRAME = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/%,$<),,-Wframe-larger-than=$(FRAME))
 
 # Kernels: a module for each type of elements and one that only moves, as PTX, which a GPU's driver compiles. clang makes it
-# for the oldest GPUs that matter, and so for all: of nvcc, each version has given up some, and what it makes needs as new a
-# driver. Without either, libblink has no kernels. In files of their own, so that they are built once for all sanitizers.
+# for the oldest GPUs that matter, and so for all, and once more for those whose fences are shorter: of nvcc, each version has
+# given up some, and what it makes needs as new a driver. Without either, libblink has no kernels. In files of their own, so
+# that they are built once for all sanitizers.
 PTX_COMPILER ?= $(firstword $(foreach c,clang nvcc,$(if $(shell command -v $c 2>/dev/null),$c)) none)
 NVCC ?= nvcc
 CLANG ?= clang
@@ -198,10 +199,11 @@ KERNEL_TYPES := $(shell sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' $(TYPE
 KERNEL_SRC = $(wildcard runtime/cuda/kernels/*) runtime/cuda/device.h $(TYPES_H) runtime/include/blink_float.h
 KERNEL_INCLUDE = -Iruntime/include -Iruntime -Iruntime/cuda
 KERNEL_TYPE = $(if $(filter-out move,$(1)),-DKERNEL_TYPE=$(1))
-PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_60 -nocudainc -nocudalib -Wno-unknown-cuda-version \
+PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_$(or $(PTX_KIND),60) -nocudainc -nocudalib -Wno-unknown-cuda-version \
 	-Wall -Wextra $(WERROR) -O3 -ffp-contract=off -S
 PTX_BY_nvcc = $(NVCC) -x cu -ptx $(if $(WERROR),-Werror all-warnings) -std=c++17 -O3 -fmad=false
 PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move $(KERNEL_TYPES))))
+PTX_70 = $(if $(filter clang,$(PTX_COMPILER)),$(PTX:%.ptx=%.70.ptx))
 
 # Beside it, code for some GPUs, which their driver need not compile at the first start: CUBINS="80 90", by compute
 # capability, or all, none, or native: of this machine's GPUs, asked once. One fat binary a module, compressed; each kind
@@ -219,8 +221,10 @@ CUBIN_KNOWN = $(patsubst sm_%,%,$(shell $(NVCC) --list-gpu-code 2>/dev/null))
 CUBIN_KINDS := $(if $(filter-out none,$(CUBINS)),$(if $(and $(PTX),$(PTXAS),$(FATBINARY)),$(filter $(CUBIN_KNOWN),$(CUBIN_WANTED))))
 FATBIN = $(if $(CUBIN_KINDS),$(PTX:%.ptx=%.fatbin))
 
-$(PTX_DIR)/%.fatbin: $(PTX_DIR)/%.ptx $(PTX_DIR)/kinds
-	$(call say,  CUBIN   $@)for kind in $(CUBIN_KINDS); do $(PTXAS) -arch=sm_$$kind -o $@.$$kind $< || exit; done; \
+$(PTX_DIR)/%.fatbin: $(PTX_DIR)/%.ptx $(if $(PTX_70),$(PTX_DIR)/%.70.ptx) $(PTX_DIR)/kinds
+	$(call say,  CUBIN   $@)for kind in $(CUBIN_KINDS); do \
+		of=$<; test -z '$(PTX_70)' || test $$kind -lt 70 || of=$(<:.ptx=.70.ptx); \
+		$(PTXAS) -arch=sm_$$kind -o $@.$$kind $$of || exit; done; \
 		$(FATBINARY) --create=$@ --64 --compress-all $(foreach k,$(CUBIN_KINDS),--image3=kind=elf,sm=$k,file=$@.$k) && \
 		rm $(addprefix $@.,$(CUBIN_KINDS))
 
@@ -229,9 +233,10 @@ $(PTX_DIR)/kinds: always
 	@echo '$(CUBIN_KINDS)' | cmp -s - $@ || echo '$(CUBIN_KINDS)' >$@
 
 # Without comments and blanks, which are a third.
-$(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
+$(PTX_70): private PTX_KIND = 70
+$(PTX) $(PTX_70): $(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
 	@mkdir -p $(@D)
-	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) $(call KERNEL_TYPE,$*) -o $@.new runtime/cuda/kernels/module.cu
+	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) $(call KERNEL_TYPE,$(*:.70=)) -o $@.new runtime/cuda/kernels/module.cu
 	$(Q)sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d' $@.new >$@.short && rm $@.new && mv $@.short $@
 
 $(PTX_DIR)/flags: always
@@ -239,17 +244,18 @@ $(PTX_DIR)/flags: always
 	@echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' | cmp -s - $@ || echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' >$@
 
 # The assembler takes the files as they are, each with a 0 after it.
-$(B)/gen/kernel_modules.c: $(PTX) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR)/kinds Makefile
+$(B)/gen/kernel_modules.c: $(PTX) $(PTX_70) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR)/kinds Makefile
 	@mkdir -p $(@D)
 	$(if $(PTX),,$(info no clang and no nvcc: libblink will have no kernels for GPUs))
-	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
+	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX) $(PTX_70), m=$(subst .,_,$(basename $(notdir $p))); \
 		printf '__asm__(".section .rodata\\n_ptx_%s: .incbin \"%s\"\\n.byte 0\\n.previous");\nextern const char ptx_%s[] __asm__("_ptx_%s");\n' \
-			$$m $(abspath $p) $$m $$m; \
-		$(if $(CUBIN_KINDS),printf '__asm__(".section .rodata\\n.balign 16\\n_cubins_%s: .incbin \"%s\"\\n.previous");\nextern const char cubins_%s[] __asm__("_cubins_%s");\n' \
-			$$m $(abspath $(p:%.ptx=%.fatbin)) $$m $$m;)) \
+			$$m $(abspath $p) $$m $$m;) \
+		$(foreach p, $(FATBIN), m=$(basename $(notdir $p)); \
+		printf '__asm__(".section .rodata\\n.balign 16\\n_cubins_%s: .incbin \"%s\"\\n.previous");\nextern const char cubins_%s[] __asm__("_cubins_%s");\n' \
+			$$m $(abspath $p) $$m $$m;) \
 		printf '\nconst struct kernel_module kernel_modules[] = {\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
-		printf '\t{ "%s", ptx_%s, %s, %s },\n' $$m $$m $$(($$(wc -c <$p) + 1)) $(if $(CUBIN_KINDS),cubins_$$m,NULL);) \
-		printf '\t{ NULL, NULL, 0, NULL },\n};\n'; } >$@.new
+		printf '\t{ "%s", ptx_%s, %s, %s },\n' $$m $$m $(if $(PTX_70),ptx_$${m}_70,NULL) $(if $(CUBIN_KINDS),cubins_$$m,NULL);) \
+		printf '\t{ NULL, NULL, NULL, NULL },\n};\n'; } >$@.new
 	$(Q)mv $@.new $@
 
 $(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags

@@ -25,8 +25,8 @@
  *		room. Packet 0 of a strip carries the signature of the call, packet i + 1 bytes 8 i to 8 i + 7 of
  *		the strip. At its end the reader sets `done` to GPU_FLAG(call, 1)
  *	flags	for long ones. A strip goes chunk by chunk through a ring of `slots` slots. Publisher: wait until
- *		the reader has done chunk c - slots, fence, write chunk c, fence, set `ready` to GPU_FLAG(call, c + 1).
- *		Reader: wait for that, fence, read, fence, set `done` to the same
+ *		the reader has done chunk c - slots, write chunk c, set `ready` to GPU_FLAG(call, c + 1). Reader: wait
+ *		for that, read, set `done` to the same. Waits acquire, and sets release (kernels/flags.h)
  *
  * A pair on two servers has flags and rings in memory of its hosts, between which a thread relays (relay.c). Such a job
  * has no packets.
@@ -185,6 +185,7 @@ struct gpu_call {
 	int32_t slots;			/* flags: of a ring; 0: packets */
 	int32_t turns;
 	int32_t rank, n_ranks;
+	int32_t relays;			/* not 0: a thread of the host relays to other servers (cuda/relay.c) */
 	int64_t strip;			/* elements: strip s of a segment begins at its element s * strip */
 	int64_t chunk;			/* flags: elements; of a multiple of 16 bytes, unless it is the whole strip */
 	int64_t ring_share, packet_share;	/* bytes of a strip in a half of its pair; multiples of 16 */

@@ -7,8 +7,8 @@
 /* Images for cuModuleLoadData. */
 struct kernel_module {
 	const char *name;		/* "float32", "move" */
-	const char *ptx;		/* a text; ends with a 0 */
-	size_t bytes;
+	const char *ptx;		/* a text; ends with a 0: for any GPU */
+	const char *ptx_70;		/* likewise, for those of capability 7.0 and later; NULL: `ptx` is for these */
 	const void *cubins;		/* a fat binary; NULL: none */
 };
 

@@ -267,6 +267,7 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	struct gpu_copy_sizes sizes;
 	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
 	    .size = (int32_t)call->reduction.size, .rank = self->rank, .n_ranks = self->n_ranks,
+	    .relays = g->relay != NULL,
 	    .scale = call->reduction.scale.bits, .scalar = call->reduction.scalar,
 	    .scales = call->reduction.scales,
 	    .divide = call->reduction.divide };

@@ -1,5 +1,6 @@
 /* Modules: the kernels, loaded into the context of a GPU: as code for that kind of GPU, where the library was built
- * with it, else as PTX. The driver translates PTX, some 20 s of a core, and keeps what it made of it on disk.
+ * with it, else as PTX. The driver translates PTX, some 20 s of a core, and keeps what it made of it on disk. There is
+ * one for all GPUs and one for those of capability 7.0 and later, whose fences are shorter.
  *
  * All are loaded when a communicator opens, whatever its calls will need. To load a module may wait for all that its
  * context does, while that waits for a peer whose call this very thread would make next. Where the driver is lazy
@@ -73,19 +74,28 @@ load_cubins(struct gpu *g, struct gpu_module *m, const struct kernel_module *k)
 	return k->cubins && g->d->module_load(&m->module, k->cubins) == CUDA_SUCCESS;
 }
 
+static int
+load_ptx(struct gpu *g, struct gpu_module *m, const struct kernel_module *k, int capability, struct blink_error *err)
+{
+	if (k->ptx_70 && capability >= 7 && g->d->module_load(&m->module, k->ptx_70) == CUDA_SUCCESS)
+		return blinkSuccess;
+	return driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s", k->name);
+}
+
 int
 gpu_modules_open(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_module *m = g->launches->module;
-	int n = 0, n_cubins = 0;
+	int n = 0, n_cubins = 0, capability = 0;
 	g->launches->resident = 1;
+	driver_check(g->d, g->d->device_attribute(&capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device),
+	    err, "the capability of device %d", (int)g->device);
 	for (const struct kernel_module *k = kernel_modules; k->name && err->code == blinkSuccess; k++, m++) {
 		n++;
 		if (load_cubins(g, m, k))
 			n_cubins++;
 		else
-			driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s",
-			    k->name);
+			load_ptx(g, m, k, capability, err);
 		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
 			find_function(g, m, k->name, i, err);
 	}

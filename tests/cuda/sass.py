@@ -3,7 +3,8 @@
 
 usage: sass.py TYPE < listing
 
-TYPE is that of the module, or "move". A line for each function that is wrong, and what is wrong.
+TYPE is that of the module, or "move". A line for each function that is wrong, and what is wrong. Fences are of acquire
+and release, which GPUs of capability 7.0 and later have, and what a block shares is accessed as shared memory.
 
 A group are the loads of 16 bytes of a stretch without branches, up to the first instruction that needs what one of them
 loads; where ptxas gives two loads one register, the second needs it, too. In the pass over whole vectors
@@ -80,6 +81,11 @@ def wrong_of(name, lines, kind):
     parts = [size for size in sizes if 1 < size < at_once]
     if parts:
         yield f"groups of {parts} loads, want {at_once} in each"
+    if "MEMBAR.SC" in text:
+        yield "a sequentially consistent fence, want one of acquire and release"
+    generic = re.findall(r"\b(?:LD|ST)\.E\b[^;]*", text)
+    if generic:
+        yield f"{len(generic)} generic accesses, want LDS and STS: {generic[0]}"
     local = len(re.findall(r"\b(?:LDL|STL)\b", text))
     if local:
         yield f"{local} accesses to local memory"

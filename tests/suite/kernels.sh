@@ -39,19 +39,27 @@ for arch in $(if [ "$nvcc" ]; then some $("$nvcc" --list-gpu-arch); else echo no
 	done
 done
 
-# assembled TYPE ARCH: in registers alone; the loads of a pass at once
+# assembled FILE TYPE ARCH: in registers alone; the loads of a pass at once
 assembled() {
-	local wrong
-	if ! "$ptxas" -v "-arch=$2" "$build/gen/ptx/$1.ptx" -o "$work/cubin" 2>"$work/log"; then
-		not_ok "$1 for $2: $(grep -m1 -v '^ptxas info' "$work/log")"
+	local wrong name="$1 for $3"
+	if ! "$ptxas" -v "-arch=$3" "$build/gen/ptx/$1.ptx" -o "$work/cubin" 2>"$work/log"; then
+		not_ok "$name: $(grep -m1 -v '^ptxas info' "$work/log")"
 		return
 	fi
 	wrong=$(awk '/stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/
 		/Used [0-9]+ registers/ { n = $0; sub(/.*Used /, "", n); if (n + 0 > 128) print }' "$work/log")
-	if [ "$wrong" ]; then not_ok "$1 for $2: $wrong"; else ok "$1 for $2: in registers alone"; fi
-	[ "$nvdisasm" ] || return 0
-	wrong=$("$nvdisasm" -c "$work/cubin" 2>&1 | "$python" -B tests/cuda/sass.py "$1" 2>&1)
-	if [ "$wrong" ]; then not_ok "$1 for $2: $wrong"; else ok "$1 for $2: loads at once"; fi
+	if [ "$wrong" ]; then not_ok "$name: $wrong"; else ok "$name: in registers alone"; fi
+	[ "$nvdisasm" ] && [ "$1" = "$2$later" ] || return 0
+	wrong=$("$nvdisasm" -c "$work/cubin" 2>&1 | "$python" -B tests/cuda/sass.py "$2" 2>&1)
+	if [ "$wrong" ]; then not_ok "$name: $wrong"; else ok "$name: loads at once, short fences"; fi
+}
+
+# stated FILE FENCE: all entries their bounds, all fences of that kind
+stated() {
+	local file=$build/gen/ptx/$1.ptx
+	expect "$1: bounds of its launches" [ "$(grep -c '^\.entry\|^\.visible \.entry' "$file") 4" = \
+		"$(grep -c '^\.maxntid 512' "$file") $(grep -c '^\.minnctapersm 1' "$file")" ]
+	expect "$1: fences" [ "$(grep -o 'membar\.[a-z]*\|fence\.[a-z_]*\.[a-z]*' "$file" | sort -u)" = "$2" ]
 }
 
 # As code: for one kind that nvcc knows; 99, which it does not, is left out. A fat binary begins with these bytes.
@@ -73,6 +81,11 @@ if [ ! "$archs" ]; then
 elif ! have_kernels; then
 	skip "no kernels were built: want nvcc or clang"
 else
+	# nvcc makes one set of PTX, for later GPUs.
+	later=.70
+	[ -e "$build/gen/ptx/move$later.ptx" ] || later=
+	[ ! "$later" ] || stated float32 membar.sys
+	stated "float32$later" fence.acq_rel.sys
 	# All types for the kinds of GPU that code is made for (CUBINS_all in the Makefile), two for the others.
 	[ "$nvdisasm" ] || skip "no nvdisasm: which loads are under way at once is not seen"
 	made=" $(sed -n 's/^CUBINS_all = //p' Makefile) "
@@ -80,6 +93,7 @@ else
 	for arch in $([ "$full" ] && some $archs || { head -1; tail -1; } <<<"$archs"); do
 		types="move float32"
 		[[ ! $full || $made != *" ${arch#sm_} "* ]] || types=$all
-		for type in $types; do assembled "$type" "$arch"; done
+		for type in $types; do assembled "$type$later" "$type" "$arch"; done
 	done
+	[ ! "$later" ] || assembled float32 float32 "${archs%%$'\n'*}"
 fi

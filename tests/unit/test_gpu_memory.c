@@ -27,7 +27,7 @@ static char ptx[] = ".version 6.0 .target sm_60 .entry blink_move() { } .entry b
 static const uint32_t cubins[] = { 0xba55ed50, 0x00100001, 64, 0, 0x01010002, 64, 0, 0, 0, 0, 0, 70, 0, 0, 0, 0, 0, 0,
     0, 0 };
 const struct kernel_module kernel_modules[] = {
-	{ "move", ptx, sizeof ptx, cubins },
+	{ "move", ptx, NULL, cubins },
 	{ .name = NULL }
 };
 

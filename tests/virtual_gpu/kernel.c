@@ -103,6 +103,15 @@ directive(const char *text, const char *name)
 	return at && isspace((unsigned char)at[strlen(name)]);
 }
 
+/* 70 of "sm_70"; 0: it is written otherwise. */
+static int
+target_of(const char *text)
+{
+	int capability = 0;
+	sscanf(strstr(text, ".target"), ".target sm_%d", &capability);
+	return capability;
+}
+
 /* What follows each ".entry". */
 static CUresult
 read_entries(struct module *m, const char *text)
@@ -170,6 +179,8 @@ cuModuleLoadData(CUmodule *module, const void *image)
 		return CUDA_ERROR_NO_BINARY_FOR_GPU;
 	if (!fat && (!directive(image, ".version") || !directive(image, ".target")))
 		return CUDA_ERROR_INVALID_IMAGE;
+	if (!fat && target_of(image) > device_capability(c->device))
+		return CUDA_ERROR_INVALID_PTX;
 	pthread_once(&twins_once, load_twins);
 	streams_finish(c);
 	struct module *m = new_bytes(sizeof *m);

@@ -82,7 +82,7 @@ poll_flag(const uint64_t *at, uint64_t value, int polls)
 {
 	NOT_UNROLLED
 	for (int i = 0; i < polls; i++) {
-		if (load8_fresh(at) >= value)
+		if (load_flag(at) >= value)
 			return true;
 		pause_thread();
 	}
@@ -95,7 +95,7 @@ look_at_flag(const uint64_t *at, uint64_t value)
 {
 	NOT_UNROLLED
 	for (int i = 0; i < LOOKS; i++)
-		if (load8_fresh(at) >= value)
+		if (load_flag(at) >= value)
 			return true;
 	return false;
 }
@@ -157,7 +157,7 @@ wait_for_list(struct block *b, unsigned list, struct waiting *w)
 		if (!late) {
 			waits_no_more(b->call.status, w);
 			if (this_thread() < n)
-				fence();
+				acquired();
 		}
 		if (!barrier_any(late))
 			return true;

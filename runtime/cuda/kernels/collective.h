@@ -93,15 +93,27 @@ end_call(const struct block *b)
 	store4_fresh(&state->n_pending[b->number % GPU_LISTS],
 	    (uint32_t)(b->program.n_publishes * b->call.width));
 	store8_fresh(&state->call, b->number);
-	fence();
+	if (b->call.relays)
+		fence();	/* the relay rests when it sees `done`: letters and flags come before */
 	if (load4_fresh(&b->call.status->stop) == 0)
 		store8_fresh(&b->call.status->done, b->number);
 }
 
-/* For all operations of a type: most of it is the same. */
+#if ON_GPU
+SHARED_OF(block);
+#endif
+
+/* For all operations of a type: most of it is the same. On GPUs it takes the block's memory by name: of a pointer that
+ * is a parameter, a compiler does not know that it is to shared memory. */
 CALLED void
-run_call(struct block *b, enum operation op)
+run_call(struct block *memory, enum operation op)
 {
+#if ON_GPU
+	struct block *b = &block_memory;
+	(void)memory;
+#else
+	struct block *b = memory;
+#endif
 	struct waiting w = { 0, false };
 	bool good = wait_for_readers(b, &w) && (b->call.slots != 0 || run_packets(b, op, &w));
 	if (good) {

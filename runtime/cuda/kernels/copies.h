@@ -20,14 +20,14 @@ greet(const struct block *b, int i)
 {
 	struct gpu_partner p = partner_of(b, i);
 	store8_fresh(&p.theirs->signature[b->number & 1], b->call.signature);
-	fence();
-	store8_fresh(&p.theirs->met, b->number);
+	store_flag(&p.theirs->met, b->number);
 }
 
 /* A partner that is there; one that is in a later call has found the same signature in this one. */
 FN void
 compare_signature(const struct block *b, const struct gpu_partner *p)
 {
+	acquired();
 	uint64_t theirs = load8_fresh(&p->own->signature[b->number & 1]);
 	fence();
 	if (load8_fresh(&p->own->met) == b->number && theirs != b->call.signature)

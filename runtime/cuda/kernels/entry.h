@@ -1,5 +1,5 @@
 /* Entries of modules. KERNEL(name, parameter, kind, run): a kernel whose one parameter is a struct `parameter`, called
- * `given`; `memory` is a struct `kind` that the threads of a block share. */
+ * `given`; memory_of(kind) is the struct `kind` that the threads of a block share. */
 #ifndef BLINK_KERNELS_ENTRY_H
 #define BLINK_KERNELS_ENTRY_H
 
@@ -9,9 +9,9 @@
 #define KERNEL(name, parameter, kind, run) \
 	ENTRY name(const struct parameter given) \
 	{ \
-		static SHARED struct kind memory; \
 		run; \
 	}
+#define memory_of(kind) kind##_memory
 #else
 #define KERNEL(name, parameter, kind, run) \
 	void name(const void *parameter_at); \
@@ -23,7 +23,7 @@
 		struct kind *memory_at = (struct kind *)virtual_gpu_thread()->shared; \
 		run; \
 	}
-#define memory (*memory_at)
+#define memory_of(kind) (*memory_at)
 #endif
 
 #endif

@@ -3,17 +3,17 @@
  * The lanes of a strip, sources and then readers, are numbered; thread l looks after lanes l, l + threads ... : it
  * waits for the source's `ready`, or for the reader's `done` of the chunk that had the slot, and puts the address of
  * the slot into a table for all. A barrier that tells every thread whether all lanes are there ends the wait; another
- * one ends the work, after which the same threads set the flags, each after a fence of its own:
+ * one ends the work, after which the same threads set the flags:
  *
  *	thread l			all threads
- *	wait for flag of lane l, fence
+ *	wait for flag of lane l, acquire
  *	----------------------- barrier: all there? -----
  *					load, combine, store
  *	----------------------- barrier -----------------
- *	fence, set flag of lane l
+ *	release, set flag of lane l
  *
- * The second fence orders what the whole block has stored, since the barrier comes before it; the first one what the
- * whole block loads, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
+ * The release orders what the whole block has stored, since the barrier comes before it; the acquire what the whole
+ * block loads, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
  * was in the slot before.
  *
  * A block has a list of strips and goes round: those whose lanes are there move on by a chunk, the others are passed
@@ -40,7 +40,7 @@ lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, stru
 		return false;
 	}
 	if (need > 0)
-		fence();
+		acquired();
 	if (reads && chunk == 0 && load8_fresh(lane.signature) != c->signature) {
 		peer_differs(c->status, lane.peer);
 		return false;
@@ -88,8 +88,7 @@ set_flags(const struct block *b, const struct strip *s, int32_t chunk)
 			store8_fresh(lane.signature, b->call.signature);
 			leave_letter(b, s, l);
 		}
-		fence();
-		store8_fresh(reads ? lane.done : lane.ready, GPU_FLAG(b->number, chunk + 1));
+		store_flag(reads ? lane.done : lane.ready, GPU_FLAG(b->number, chunk + 1));
 		if (!reads && chunk == 0)
 			leave_pending(b, s, l - s->n_from, &lane);
 	}

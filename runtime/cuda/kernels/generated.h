@@ -107,7 +107,7 @@ enum { OPERATION_sum = SUM, OPERATION_prod = PROD, OPERATION_max = MAX, OPERATIO
 #define OPERATION SUM
 #endif
 
-KERNEL(NAME, gpu_call, block, run_collective(&memory, &given, OPERATION))
+KERNEL(NAME, gpu_call, block, run_collective(&memory_of(block), &given, OPERATION))
 
 #if ON_GPU
 extern "C" {

@@ -18,6 +18,9 @@ struct messages_block {
 #endif
 	struct run run;
 };
+#if ON_GPU
+SHARED_OF(messages_block);
+#endif
 
 FN void
 load_message(const struct gpu_message *from, struct gpu_message *m)
@@ -80,7 +83,7 @@ wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t coun
 			else
 				waits_no_more(status, w);
 			if (there && need > 0)
-				fence();
+				acquired();
 			if (there && !m->sends && first && !is_message(m, &m->in->slot[count % GPU_CHANNEL_SLOTS])) {
 				peer_differs(status, GPU_DIFFERS_MESSAGE + m->peer);
 				there = false;
@@ -125,10 +128,8 @@ move_message(const struct gpu_message *m, struct gpu_status *status, uint64_t *c
 			say_message(m, slot);
 		barrier();
 		++*count;
-		if (this_thread() == 0) {
-			fence();
-			store8_fresh(m->sends ? &m->in->ready.value : m->done, *count);
-		}
+		if (this_thread() == 0)
+			store_flag(m->sends ? &m->in->ready.value : m->done, *count);
 		say_progress(status, &said);
 		at += bytes;
 	} while (at < (int64_t)m->bytes);

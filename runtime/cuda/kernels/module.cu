@@ -10,13 +10,13 @@
 #ifdef KERNEL_TYPE
 #define NAMED_(type, op) blink_##type##_##op
 #define NAMED(type, op) NAMED_(type, op)
-KERNEL(NAMED(KERNEL_TYPE, sum), gpu_call, block, run_collective(&memory, &given, SUM))
-KERNEL(NAMED(KERNEL_TYPE, prod), gpu_call, block, run_collective(&memory, &given, PROD))
-KERNEL(NAMED(KERNEL_TYPE, max), gpu_call, block, run_collective(&memory, &given, MAX))
-KERNEL(NAMED(KERNEL_TYPE, min), gpu_call, block, run_collective(&memory, &given, MIN))
+KERNEL(NAMED(KERNEL_TYPE, sum), gpu_call, block, run_collective(&memory_of(block), &given, SUM))
+KERNEL(NAMED(KERNEL_TYPE, prod), gpu_call, block, run_collective(&memory_of(block), &given, PROD))
+KERNEL(NAMED(KERNEL_TYPE, max), gpu_call, block, run_collective(&memory_of(block), &given, MAX))
+KERNEL(NAMED(KERNEL_TYPE, min), gpu_call, block, run_collective(&memory_of(block), &given, MIN))
 #else
-KERNEL(blink_move, gpu_call, block, run_collective(&memory, &given, SUM))
-KERNEL(blink_copies_begin, gpu_call, block, begin_copies(&memory, &given))
-KERNEL(blink_copies_end, gpu_call, block, end_copies(&memory, &given))
-KERNEL(blink_messages, gpu_exchange, messages_block, run_messages(&memory.run, &given))
+KERNEL(blink_move, gpu_call, block, run_collective(&memory_of(block), &given, SUM))
+KERNEL(blink_copies_begin, gpu_call, block, begin_copies(&memory_of(block), &given))
+KERNEL(blink_copies_end, gpu_call, block, end_copies(&memory_of(block), &given))
+KERNEL(blink_messages, gpu_exchange, messages_block, run_messages(&memory_of(messages_block).run, &given))
 #endif

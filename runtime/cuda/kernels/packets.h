@@ -126,8 +126,7 @@ end_packets(const struct block *b, const struct strip *s, struct waiting *w)
 			peer_differs(b->call.status, lane.peer);
 			return false;
 		}
-		fence();
-		store8_fresh(lane.done, GPU_FLAG(b->number, 1));
+		store_flag(lane.done, GPU_FLAG(b->number, 1));
 	}
 	return true;
 }

@@ -3,7 +3,8 @@
  *
  * Pointers are to global memory: of this GPU, of a peer, or of the host. `fresh` accesses go past the first-level
  * cache, and neither compiler nor GPU leaves one out: rings, flags and packets, which others write meanwhile.
- * Instructions are those of sm_60, which later GPUs understand; a compiler for these takes their fence. Kernels state
+ * Instructions are those of sm_60, which later GPUs understand; for sm_70 and later there are their fences, loads that
+ * acquire and stores that release. Kernels state
  * their threads, and that one block on a multiprocessor is enough: ptxas else takes fewer registers than loads at once
  * need (pass.h), and with the threads alone it spills some to make room for more blocks. */
 #ifndef BLINK_KERNELS_PORTABLE_H
@@ -15,14 +16,14 @@
 #define ON_GPU 1
 #define FN static __device__ __forceinline__ __attribute__((unused))
 #define CALLED static __device__ __noinline__ __attribute__((unused))
-#define SHARED __shared__
+#define SHARED_OF(kind) static __shared__ struct kind kind##_memory
 #define ENTRY extern "C" __global__ __launch_bounds__(GPU_THREADS, 1) void
 #define DEVICE __device__
 #elif defined(__CUDA__)
 #define ON_GPU 1
 #define FN static inline __attribute__((device, always_inline, unused))
 #define CALLED static __attribute__((device, noinline, unused))
-#define SHARED __attribute__((shared))
+#define SHARED_OF(kind) static __attribute__((shared)) struct kind kind##_memory
 #define ENTRY extern "C" __attribute__((global, launch_bounds(GPU_THREADS, 1))) void
 #define DEVICE __attribute__((device))
 #else
@@ -43,6 +44,13 @@ struct vector {
 
 #define UNROLLED _Pragma("unroll")
 #define NOT_UNROLLED _Pragma("unroll 1")
+
+/* GPUs whose memory model has acquire and release. Earlier ones have fences of everything alone. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+#define HAS_ACQUIRE 1
+#else
+#define HAS_ACQUIRE 0
+#endif
 
 #define SPECIAL(name, what) \
 	FN unsigned name(void) \
@@ -80,10 +88,42 @@ barrier(void)
 FN void
 fence(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 700
+#if HAS_ACQUIRE
 	asm volatile("fence.acq_rel.sys;" ::: "memory");
 #else
 	asm volatile("membar.sys;" ::: "memory");
+#endif
+}
+
+/* A flag. To acquire: load it until it is there, then call `acquired`; to release: store it. Both are as a fence in
+ * that place, but a load that acquires does not wait for what the thread has stored. */
+FN uint64_t
+load_flag(const uint64_t *from)
+{
+	uint64_t x;
+#if HAS_ACQUIRE
+	asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(x) : "l"(from) : "memory");
+#else
+	asm volatile("ld.volatile.global.u64 %0, [%1];" : "=l"(x) : "l"(from) : "memory");
+#endif
+	return x;
+}
+
+FN void
+acquired(void)
+{
+	if (!HAS_ACQUIRE)
+		fence();
+}
+
+FN void
+store_flag(uint64_t *to, uint64_t x)
+{
+#if HAS_ACQUIRE
+	asm volatile("st.release.sys.global.u64 [%0], %1;" :: "l"(to), "l"(x) : "memory");
+#else
+	fence();
+	asm volatile("st.volatile.global.u64 [%0], %1;" :: "l"(to), "l"(x) : "memory");
 #endif
 }
 
@@ -230,6 +270,16 @@ ACCESS(4_fresh, uint32_t)
 ACCESS(8_fresh, uint64_t)
 ACCESS(16_fresh, struct vector)
 #undef ACCESS
+
+#define load_flag load8_fresh
+#define acquired fence
+
+FN void
+store_flag(uint64_t *to, uint64_t x)
+{
+	fence();
+	store8_fresh(to, x);
+}
 
 #endif
 
