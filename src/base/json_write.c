@@ -170,6 +170,15 @@ json_us(JsonWriter *w, const char *name, int64_t ns)
 }
 
 void
+json_ps(JsonWriter *w, const char *name, int64_t ps)
+{
+	if (ps < 0)
+		json_null(w, name);
+	else
+		json_number(w, name, (double)ps / 1e6);
+}
+
+void
 json_number(JsonWriter *w, const char *name, double value)
 {
 	json_value(w, name);
@@ -211,4 +220,19 @@ void
 json_new_line(JsonWriter *w)
 {
 	w->new_line = true;
+}
+
+void
+json_file(JsonWriter *w, JsonStyle style, const char *format)
+{
+	json_object(w, NULL, style);
+	json_string(w, "format", format);
+	json_int(w, "version", 1);
+}
+
+void
+json_file_end(JsonWriter *w)
+{
+	json_end(w);
+	text_put(w->out, "\n");
 }

@@ -35,6 +35,10 @@ void json_object(JsonWriter *w, const char *name, JsonStyle style);
 void json_array(JsonWriter *w, const char *name, JsonStyle style);
 void json_end(JsonWriter *w);
 
+/* The root object of a file with its format and version 1, and its end with a newline. */
+void json_file(JsonWriter *w, JsonStyle style, const char *format);
+void json_file_end(JsonWriter *w);
+
 void json_string(JsonWriter *w, const char *name, const char *value);	/* NULL: null */
 void json_int(JsonWriter *w, const char *name, int value);
 void json_rank(JsonWriter *w, const char *name, int rank);	/* null below 0: there is none */
@@ -43,6 +47,7 @@ void json_bool(JsonWriter *w, const char *name, bool value);
 void json_null(JsonWriter *w, const char *name);
 void json_gb(JsonWriter *w, const char *name, Frac bytes);		/* as text_gb */
 void json_us(JsonWriter *w, const char *name, int64_t ns);		/* as text_us */
+void json_ps(JsonWriter *w, const char *name, int64_t ps);		/* in us; null below 0: there is none */
 void json_number(JsonWriter *w, const char *name, double value);	/* as text_number */
 void json_frac(JsonWriter *w, const char *name, Frac value);		/* "p/q" */
 void json_raw(JsonWriter *w, const char *name, const char *json);	/* a value that is JSON already */

@@ -193,10 +193,13 @@ pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end)
 }
 
 Status
-pool_first_failure(Ctx *ctx, const TaskEnd *end, int n)
+pool_run_all(Ctx *ctx, const Pool *pool)
 {
-	for (int i = 0; i < n; i++)
+	TaskEnd *end = shared_array((size_t)pool->n_tasks, sizeof *end);
+	Status status = end ? pool_run(ctx, pool, end) : fail_memory(ctx);
+	for (int i = 0; i < pool->n_tasks && status == OK; i++)
 		if (end[i].status != OK)
-			return fail(ctx, end[i].status, "%s", end[i].text);
-	return OK;
+			status = fail(ctx, end[i].status, "%s", end[i].text);
+	shared_free(end);
+	return status;
 }

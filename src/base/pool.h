@@ -36,7 +36,7 @@ typedef struct {
  * Fails: NO_MEMORY, IO no process can be made. What tasks failed with is in `end` only. */
 Status pool_run(Ctx *ctx, const Pool *pool, TaskEnd *end);
 
-/* The first of n tasks that failed fails here, too. */
-Status pool_first_failure(Ctx *ctx, const TaskEnd *end, int n);
+/* The same; the first task that failed fails here, too. */
+Status pool_run_all(Ctx *ctx, const Pool *pool);
 
 #endif

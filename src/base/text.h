@@ -25,7 +25,7 @@ const char *text_keep(Arena *arena, Text *text);
 
 void text_add(Text *text, const char *data, size_t size);
 void text_put(Text *text, const char *string);
-/* Integers and strings only. */
+/* Doubles as the locale has them: none in a file of ours, and none in libblink. */
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void text_int(Text *text, int value);			/* as "%d", but faster: files have millions of them */

@@ -282,9 +282,7 @@ synthetic_write(Ctx *ctx, const char *line, Text *out)
 	TRY(parse_line(ctx, line, &s));
 	/* A PCIe switch for each NIC and its share of the GPUs; without NICs, one. */
 	int n_plx = !s.given[KEY_PCIE] ? 0 : s.given[KEY_NIC] ? s.count[KEY_NIC] : 1;
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-topology");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-topology");
 	json_string(&w, "name", line);
 	json_array(&w, "nodes", JSON_BLOCK);
 	for (int i = 0; i < s.count[KEY_SERVER]; i++)
@@ -298,7 +296,6 @@ synthetic_write(Ctx *ctx, const char *line, Text *out)
 		put_pcie_links(&w, &s, i, n_plx);
 	}
 	json_end(&w);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 	return out->failed ? fail_memory(ctx) : OK;
 }

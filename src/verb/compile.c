@@ -14,18 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Of a machine, by --gpus. */
-static Status
-select_gpus(Ctx *ctx, const Options *opt, const char *label, const Topology *machine, int **gpu, int *n)
-{
-	const char *gpus = opt->value[OPT_GPUS];
-	TRY(NEW(ctx, *gpu, machine->n_ranks));
-	TRY(request_gpus(ctx, machine, gpus, *gpu, n));
-	if (*n < 2)
-		return fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective", gpus ? "--gpus" : label);
-	return OK;
-}
-
 static Status
 print_pareto(Ctx *ctx, const Topology *machine, const int *gpu, int n_gpus, const Ask *ask)
 {
@@ -249,7 +237,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	char *summary = NULL;
 	TRY(parse_options(ctx, opt, format, &req.ask, &req.sizes, &req.choice));
 	TRY(read_topology(ctx, opt, label, in, &machine));
-	TRY(select_gpus(ctx, opt, label, machine, &req.gpu, &req.n));
+	TRY(request_job(ctx, opt, label, machine, &req.gpu, &req.n));
 	if (opt->value[OPT_WITHOUT])
 		TRY(take_losses(ctx, opt, &machine, &req));
 	if (opt->value[OPT_RELAY])

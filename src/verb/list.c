@@ -87,9 +87,7 @@ static void
 put_json(Text *out, const struct row *row, int n)
 {
 	JsonWriter w = { .out = out };
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-list");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-list");
 	json_array(&w, "topologies", JSON_BLOCK);
 	for (int i = 0; i < n; i++) {
 		bool any = row[i].fastest.capacity;
@@ -104,8 +102,7 @@ put_json(Text *out, const struct row *row, int n)
 		json_end(&w);
 	}
 	json_end(&w);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }
 
 Status

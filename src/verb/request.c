@@ -191,6 +191,16 @@ request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gpu, int 
 }
 
 Status
+request_job(Ctx *ctx, const Options *opt, const char *label, const Topology *machine, int **gpu, int *n)
+{
+	const char *gpus = opt->value[OPT_GPUS];
+	TRY(NEW(ctx, *gpu, machine->n_ranks));
+	TRY(request_gpus(ctx, machine, gpus, *gpu, n));
+	return *n >= 2 ? OK : fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective",
+	    gpus ? "--gpus" : label);
+}
+
+Status
 request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collective coll, const char *text, int *out)
 {
 	int64_t rank;

@@ -46,6 +46,9 @@ Status request_links(Ctx *ctx, const char *text, unsigned *out);
  * without servers has those that its ids name. gpu: n_ranks entries. Fails: BAD_INPUT unknown, duplicate or none. */
 Status request_gpus(Ctx *ctx, const Topology *machine, const char *text, int *gpu, int *n);
 
+/* --gpus of a job, two or more. *gpu: in the run arena. label: of the machine. Fails: BAD_INPUT also 1 GPU. */
+Status request_job(Ctx *ctx, const Options *opt, const char *label, const Topology *machine, int **gpu, int *n);
+
 /* A rank, or the id of one of the job's GPUs; text NULL: rank 0. *out: -1, if the collective has none.
  * Fails: BAD_INPUT no such GPU. */
 Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collective coll, const char *text,

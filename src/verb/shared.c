@@ -80,6 +80,28 @@ read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, T
 }
 
 Status
+read_machine(Ctx *ctx, const Options *opt, const char **label, Topology **out)
+{
+	Text in = { 0 };
+	Status status = input_topology(ctx, opt, label, &in);
+	if (status == OK)
+		status = read_topology(ctx, opt, *label, &in, out);
+	text_free(&in);
+	return status;
+}
+
+Status
+read_machine_of(Ctx *ctx, const Options *opt, const char **label, Topology **out)
+{
+	Text in = { 0 };
+	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], label));
+	TRY(file_read(ctx, *label, &in));
+	Status status = read_topology(ctx, opt, *label, &in, out);
+	text_free(&in);
+	return status;
+}
+
+Status
 check_batch_directory(Ctx *ctx, const char *path)
 {
 	char index[FILE_PATH_ROOM];

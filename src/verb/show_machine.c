@@ -48,7 +48,7 @@ check_options(Ctx *ctx, const Options *opt, const char *label)
 
 /* The machine, whose name is printable on one line, with the GPUs of -g. */
 static Status
-read_machine(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Topology **out)
+read_shown(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Topology **out)
 {
 	Topology *machine, *part;
 	int *gpu, n;
@@ -71,7 +71,7 @@ show_machine(Ctx *ctx, const Options *opt, const char *format, const char *label
 	const Topology *machine;
 	Explained e;
 	TRY(check_options(ctx, opt, label));
-	TRY(read_machine(ctx, opt, label, in, &machine));
+	TRY(read_shown(ctx, opt, label, in, &machine));
 	TRY(explain_machine(ctx, machine, &e));
 	if (strcmp(format, "svg") == 0)
 		return machine_svg(ctx, &e, layout && strcmp(layout, "own") != 0 ? layout : NULL, out);

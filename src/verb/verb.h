@@ -186,6 +186,11 @@ void help_print(const Verb *verb);
  * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
 Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out);
 
+/* The machine that a verb is given (input_topology), read; and that of --topology, which is given. label: what messages
+ * call it. */
+Status read_machine(Ctx *ctx, const Options *opt, const char **label, Topology **out);
+Status read_machine_of(Ctx *ctx, const Options *opt, const char **label, Topology **out);
+
 /* Its notes, on standard error, if not --quiet. */
 void print_notes(const Options *opt, const Topology *topo);
 

@@ -51,9 +51,7 @@ put_topology(Text *out, const Explained *e)
 		const Link *link = &topo->link[l];
 		text_printf(out, "\tv%d -> v%d [color=\"%s\", label=\"", link->from, link->to,
 		    dot_colour(link->class));
-		put_figures(out, e->load[l]);
-		text_put(out, " of ");
-		put_figures(out, explain_capacity(e, l));
+		text_printf(out, "%.6g of %.6g", e->load[l], explain_capacity(e, l));
 		text_printf(out, " GB/s\"%s, class=\"%s\"];\n", e->tight[l] ? ", penwidth=3, style=bold" : "",
 		    link_class_name(link->class));
 	}
@@ -83,9 +81,7 @@ put_tree(Text *out, const Explained *e, int t, int *mark)
 	text_printf(out, "\tsubgraph cluster_tree%d {\n\t\tlabel=", t);
 	text_printf(&title, "tree %d: ", t);
 	put_segment(&title, e, t);
-	text_put(&title, ", ");
-	put_figures(&title, explain_rate(e, t));
-	text_put(&title, " GB/s");
+	text_printf(&title, ", %.6g GB/s", explain_rate(e, t));
 	dot_quoted(out, title.data ? title.data : "");
 	out->failed = out->failed || title.failed;
 	text_free(&title);

@@ -36,10 +36,7 @@ put_rate(JsonWriter *w, const Schedule *sched, const char *unproven)
 	    ? bound_claim(&sched->bound, sched->coll) + 1 : "");
 	json_number(w, "ratio", reached ? 1 : achieved / bound);
 	json_bool(w, "bound_reached", reached);
-	if (reached || !unproven)
-		json_null(w, "unproven");
-	else
-		json_string(w, "unproven", unproven);
+	json_string(w, "unproven", reached ? NULL : unproven);
 }
 
 static void
@@ -182,8 +179,8 @@ put_chosen(JsonWriter *w, const Chosen *chosen)
 	json_string(w, "executor", chosen->executor);
 	json_int64(w, "bytes", chosen->bytes);
 	json_int64(w, "chunk_bytes", chosen->chunk);
-	json_number(w, "time_us", (double)chosen->time / 1e6);
-	json_number(w, "least_us", (double)chosen->least / 1e6);
+	json_ps(w, "time_us", chosen->time);
+	json_ps(w, "least_us", chosen->least);
 	json_end(w);
 }
 
@@ -199,17 +196,12 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	TRY(sched_latency(ctx, sched, latency));
 	if (sched->n_parts)
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
-	json_object(&w, NULL, JSON_TIGHT);
-	json_string(&w, "format", "blink-summary");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_TIGHT, "blink-summary");
 	if (s->file)
 		json_string(&w, "file", s->file);
 	put_topology(&w, sched->topo);
 	json_string(&w, "collective", collective_name(sched->coll));
-	if (sched->root < 0)
-		json_null(&w, "root");
-	else
-		json_int(&w, "root", sched->root);
+	json_rank(&w, "root", sched->root);
 	json_string(&w, "algorithm", sched->algorithm);
 	json_int64(&w, "trees", sched_trees(sched));
 	json_int(&w, "depth", depth);
@@ -226,7 +218,6 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 		put_relays(&w, s->relays);
 	if (s->chosen)
 		put_chosen(&w, s->chosen);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 	return out->failed ? fail_memory(ctx) : OK;
 }

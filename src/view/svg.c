@@ -28,10 +28,8 @@ put_head(Text *out, const Explained *e, double y)
 	}
 	svg_text(out, "title", SVG_MARGIN, y + 18, line.data ? line.data : "");
 	line.size = 0;
-	put_figures(&line, frac_double(sched->achieved) / 1e9);
-	text_put(&line, " GB/s; bound ");
-	put_figures(&line, frac_double(sched->bound.rate) / 1e9);
-	text_printf(&line, " GB/s; %d tree%s", sched->n_segments, sched->n_segments == 1 ? "" : "s");
+	text_printf(&line, "%.6g GB/s; bound %.6g GB/s; %d tree%s", frac_double(sched->achieved) / 1e9,
+	    frac_double(sched->bound.rate) / 1e9, sched->n_segments, sched->n_segments == 1 ? "" : "s");
 	if (sched->root >= 0)
 		text_printf(&line, "; root %s", e->name[sched->root]);
 	y = svg_wrapped(out, "name", SVG_MARGIN, y + 42, 18, line.data ? line.data : "");

@@ -182,8 +182,7 @@ put_kinds(Text *out, const Layout *layout, const Cable *const *kind, int n, doub
 		text_put(&line, kind[i]->capacity[0] != kind[i]->capacity[1] ? " GB/s, one way / the other"
 		    : kind[i]->count[0] > 1 && !kind[i]->mixed[0] ? " = " : " GB/s each way");
 		if (kind[i]->capacity[0] == kind[i]->capacity[1] && kind[i]->count[0] > 1 && !kind[i]->mixed[0]) {
-			put_figures(&line, kind[i]->capacity[0]);
-			text_put(&line, " GB/s each way");
+			text_printf(&line, "%.6g GB/s each way", kind[i]->capacity[0]);
 		}
 		svg_text(out, "note", SVG_MARGIN + 30, y, line.data ? line.data : "");
 		out->failed = out->failed || line.failed;

@@ -50,9 +50,7 @@ static void
 put_use(Text *out, const Cable *cable, int direction, bool loads)
 {
 	if (loads) {
-		put_figures(out, cable->load[direction]);
-		text_put(out, " of ");
-		put_gbs(out, cable->capacity[direction]);
+		text_printf(out, "%.6g of %.6g GB/s", cable->load[direction], cable->capacity[direction]);
 	} else {
 		svg_cable_label(out, cable, direction);
 		text_put(out, " GB/s");

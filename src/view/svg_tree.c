@@ -135,8 +135,7 @@ caption(const TreePicture *p, Text *title, Text *segment, Text *phases)
 		text_printf(title, "tree %d, ", t);
 	else
 		text_printf(title, "%d trees of this form, each ", p->n_same);
-	put_figures(title, explain_rate(p->e, t));
-	text_put(title, " GB/s");
+	text_printf(title, "%.6g GB/s", explain_rate(p->e, t));
 	if (p->n_same == 1)
 		put_segment(segment, p->e, t);
 	else

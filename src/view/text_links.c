@@ -83,9 +83,8 @@ static void
 put_link(Text *out, const Explained *e, int l, int width)
 {
 	const Link *link = &e->topo->link[l];
-	text_printf(out, "%-*s  ", width, e->name[link->from]);
-	text_printf(out, "%-*s  ", width, e->name[link->to]);
-	text_printf(out, "%-6s  ", link_class_name(link->class));
+	text_printf(out, "%-*s  %-*s  %-6s  ", width, e->name[link->from], width, e->name[link->to],
+	    link_class_name(link->class));
 	size_t at = out->size;
 	put_figures(out, explain_capacity(e, l));
 	pad(out, at, 13, true);

@@ -89,8 +89,7 @@ put_cut_arithmetic(Text *out, const Explained *e)
 	}
 	put_gbs(out, sum);
 	if (sched->coll != BROADCAST && sched->coll != REDUCE && sched->coll != ALLREDUCE) {
-		text_put(out, " = ");
-		put_gbs(out, frac_double(sched->bound.rate) / 1e9);
+		text_printf(out, " = %.6g GB/s", frac_double(sched->bound.rate) / 1e9);
 	}
 }
 
@@ -110,9 +109,7 @@ put_arithmetic(Text *out, const Explained *e)
 			sum += counted_capacity(e, p, &links);
 		text_printf(out, "between %d parts an allreduce moves its buffer 2 x (%d - 1) times: at most ",
 		    bound->n_parts, bound->n_parts);
-		put_gbs(out, gb(sum));
-		text_printf(out, " / (2 x (%d - 1)) = ", bound->n_parts);
-		put_gbs(out, rate);
+		text_printf(out, "%.6g GB/s / (2 x (%d - 1)) = %.6g GB/s", gb(sum), bound->n_parts, rate);
 		return;
 	default:
 		text_printf(out, bound->kind == CERTIFICATE_PRICES
@@ -143,9 +140,7 @@ put_cut(Text *out, const Explained *e)
 	}
 	if (n > TERMS)
 		text_printf(out, " + %d more", n - TERMS);
-	text_put(out, " = ");
-	put_gbs(out, gb(sum));
-	text_put(out, "\n");
+	text_printf(out, " = %.6g GB/s\n", gb(sum));
 }
 
 static void
@@ -163,18 +158,12 @@ put_partition(Text *out, const Explained *e)
 		}
 		text_printf(out, "part %d: ", p);
 		put_names(out, e, bound->part, p);
-		text_printf(out, ": %d links %s it, ", n, e->counts_entering ? "enter" : "leave");
-		put_gbs(out, gb(one));
-		text_put(out, "\n");
+		text_printf(out, ": %d links %s it, %.6g GB/s\n", n, e->counts_entering ? "enter" : "leave", gb(one));
 	}
 	if (bound->n_parts > NAMES) {
-		text_printf(out, "%d more parts: ", bound->n_parts - NAMES);
-		put_gbs(out, gb(others));
-		text_put(out, "\n");
+		text_printf(out, "%d more parts: %.6g GB/s\n", bound->n_parts - NAMES, gb(others));
 	}
-	text_put(out, "sum: ");
-	put_gbs(out, gb(sum));
-	text_put(out, "\n");
+	text_printf(out, "sum: %.6g GB/s\n", gb(sum));
 }
 
 struct priced {
@@ -225,11 +214,9 @@ put_prices(Ctx *ctx, Text *out, const Explained *e)
 	if (n > 0)
 		qsort(priced, (size_t)n, sizeof *priced, by_first_priced);
 	for (int k = 0; k < n && k < 4 * TERMS; k++) {
-		text_printf(out, "%d links of ", priced[k].n);
-		put_gbs(out, gb(priced[k].capacity));
+		text_printf(out, "%d links of %.6g GB/s", priced[k].n, gb(priced[k].capacity));
 		text_printf(out, " x %" PRId64 "/%" PRId64 " = ", (int64_t)priced[k].price.num, priced[k].price.den);
-		put_gbs(out, priced[k].n * gb(priced[k].capacity) * frac_double(priced[k].price));
-		text_put(out, "\n");
+		text_printf(out, "%.6g GB/s\n", priced[k].n * gb(priced[k].capacity) * frac_double(priced[k].price));
 	}
 	if (n > 4 * TERMS)
 		text_printf(out, "and %d more terms\n", n - 4 * TERMS);
@@ -242,9 +229,7 @@ show_proof(Ctx *ctx, const Explained *e, Text *out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Bound *bound = &e->sched->bound;
 	static const char *const proofs[] = { "a cut", "a partition", "prices of links", "lengths of links" };
-	text_put(out, "\nbound: ");
-	put_gbs(out, frac_double(bound->rate) / 1e9);
-	text_printf(out, ", by %s\n\n", proofs[bound->kind]);
+	text_printf(out, "\nbound: %.6g GB/s, by %s\n\n", frac_double(bound->rate) / 1e9, proofs[bound->kind]);
 	if (bound->kind == CERTIFICATE_CUT)
 		put_cut(out, e);
 	else if (bound->kind == CERTIFICATE_PARTITION)

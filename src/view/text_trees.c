@@ -45,9 +45,8 @@ put_isomorphic(struct pen *pen, int r, int n)
 	int last = r;
 	for (int i = 0; i < n; i++)
 		last = d->next[last];
-	text_printf(pen->out, "… %d more isomorphic to %s: ", n, pen->e->name[r]);
-	text_printf(pen->out, "%s to ", pen->e->name[d->next[r]]);
-	text_printf(pen->out, "%s", pen->e->name[last]);
+	text_printf(pen->out, "… %d more isomorphic to %s: %s to %s", n, pen->e->name[r], pen->e->name[d->next[r]],
+	    pen->e->name[last]);
 	if (d->size[r] > 1)
 		text_printf(pen->out, ", %d ranks", n * d->size[r]);
 	text_put(pen->out, "\n");
@@ -155,9 +154,7 @@ put_title(Text *out, const Explained *e, int t)
 	const Schedule *sched = e->sched;
 	text_printf(out, "tree %d: ", t);
 	put_segment(out, e, t);
-	text_put(out, ", ");
-	put_figures(out, explain_rate(e, t));
-	text_put(out, " GB/s");
+	text_printf(out, ", %.6g GB/s", explain_rate(e, t));
 	if (sched->n_parts) {
 		text_put(out, "; part ");
 		text_put(out, link_classes_text(sched->part[sched->segment[t].part].classes).text);

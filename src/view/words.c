@@ -14,8 +14,7 @@ put_figures(Text *out, double value)
 void
 put_gbs(Text *out, double value)
 {
-	put_figures(out, value);
-	text_put(out, " GB/s");
+	text_printf(out, "%.6g GB/s", value);
 }
 
 void

@@ -156,13 +156,9 @@ static Status
 simulate_all(Ctx *ctx, struct work *work)
 {
 	int n = work->index->n_entries;
-	TaskEnd *end = shared_array((size_t)n, sizeof *end);
 	const Pool pool = { .n_tasks = n, .n_workers = pool_cpus(), .run = run_job, .of = work };
 	work->point = shared_array((size_t)n * (size_t)work->n_sizes, sizeof *work->point);
-	if (!end || !work->point)
-		return fail_memory(ctx);
-	TRY(pool_run(ctx, &pool, end));
-	return pool_first_failure(ctx, end, n);
+	return work->point ? pool_run_all(ctx, &pool) : fail_memory(ctx);
 }
 
 static Status

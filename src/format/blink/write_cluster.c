@@ -28,9 +28,7 @@ void
 cluster_write(const ClusterRequest *ask, Text *out)
 {
 	JsonWriter w = { .out = out };
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-topology");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-topology");
 	json_string(&w, "name", ask->name);
 	json_array(&w, "nodes", JSON_BLOCK);
 	put_servers(&w, ask);
@@ -48,6 +46,5 @@ cluster_write(const ClusterRequest *ask, Text *out)
 		json_gb(&w, "oversubscription", (Frac){ ask->oversubscription, 1 });
 	json_end(&w);
 	json_end(&w);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }

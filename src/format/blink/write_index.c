@@ -84,9 +84,7 @@ void
 index_write(const Index *index, Text *out)
 {
 	JsonWriter w = { .out = out };
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-index");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-index");
 	put_topology(&w, index);
 	put_changes(&w, index);
 	if (index->machine) {
@@ -97,6 +95,5 @@ index_write(const Index *index, Text *out)
 	for (int i = 0; i < index->n_entries; i++)
 		put_entry(&w, &index->entry[i]);
 	json_end(&w);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }

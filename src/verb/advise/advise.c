@@ -62,9 +62,7 @@ rate_class(const Advice *a, AdvisedClass *class)
 static Status
 rank_classes(Ctx *ctx, const Batch *b, Advice *out)
 {
-	*out = (Advice){ .b = b };
-	while (!(b->colls >> out->coll & 1))
-		out->coll++;
+	*out = (Advice){ .b = b, .coll = batch_collective(b) };
 	TRY(collect_sets(ctx, out));
 	for (int s = 0; s < b->n_sets; s++)
 		out->n_disconnected += batch_class(b, s).disconnected;

@@ -17,10 +17,7 @@ put_class(JsonWriter *w, const Advice *a, const AdvisedClass *class)
 		json_null(w, "share");
 	}
 	json_names(w, "links", link_class_names, class->links);
-	if (class->root >= 0)
-		json_int(w, "root", a->b->set[class->set[0]].gpu[class->root]);
-	else
-		json_null(w, "root");
+	json_rank(w, "root", class->root < 0 ? -1 : a->b->set[class->set[0]].gpu[class->root]);
 	json_array(w, "sets", JSON_TIGHT);
 	for (int i = 0; i < class->n_sets; i++)
 		json_ints(w, NULL, a->b->set[class->set[i]].gpu, class->n);
@@ -32,9 +29,7 @@ void
 advise_json(const Advice *a, Text *out)
 {
 	JsonWriter w = { .out = out };
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-advice");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-advice");
 	batch_put_machine(a->b, a->b->base.topo, &w);
 	json_string(&w, "collective", collective_name(a->coll));
 	json_int(&w, "disconnected", a->n_disconnected);
@@ -42,6 +37,5 @@ advise_json(const Advice *a, Text *out)
 	for (int c = 0; c < a->n_classes; c++)
 		put_class(&w, a, &a->class[c]);
 	json_end(&w);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }

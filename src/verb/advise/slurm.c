@@ -6,8 +6,6 @@
  * A job that has the whole node chooses by CUDA_VISIBLE_DEVICES. */
 #include "verb/advise/advise.h"
 
-#include <stdio.h>
-
 /* GPUs of one server that are left, in the numbers of what is left of the machine, and their devices. */
 struct server {
 	const Topology *machine;
@@ -69,14 +67,6 @@ put_gres(const struct server *s, const char *node, Text *out)
 	}
 }
 
-static void
-put_rate(Text *out, Frac rate)
-{
-	char text[40];
-	snprintf(text, sizeof text, "%.6g", frac_double(rate) / 1e9);
-	text_printf(out, "%s GB/s", text);
-}
-
 static bool
 is_inside(const struct server *s, const GpuSet *set)
 {
@@ -97,9 +87,9 @@ put_devices(const struct server *s, const GpuSet *set, Text *out)
 static void
 put_script(const struct server *s, const GpuSet *set, Frac rate, Text *out)
 {
-	text_printf(out, "\n# %d GPUs of the node: a job asks for all of it, and takes these: ", set->n);
-	put_rate(out, rate);
-	text_printf(out, "\n#SBATCH --exclusive --gres=gpu:%d\n"
+	text_printf(out, "\n# %d GPUs of the node: a job asks for all of it, and takes these: %.6g GB/s\n", set->n,
+	    frac_double(rate) / 1e9);
+	text_printf(out, "#SBATCH --exclusive --gres=gpu:%d\n"
 	    "export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=", s->n);
 	put_devices(s, set, out);
 	text_put(out, "\n");
@@ -110,9 +100,7 @@ put_other(const struct server *s, const GpuSet *set, bool as_fast, Frac rate, Te
 {
 	text_put(out, as_fast ? "# as fast:  " : "# slower:   ");
 	put_devices(s, set, out);
-	text_put(out, "  ");
-	put_rate(out, rate);
-	text_put(out, "\n");
+	text_printf(out, "  %.6g GB/s\n", frac_double(rate) / 1e9);
 }
 
 /* The sets of one size inside the server, the fastest first; of each class some. Classes first .. end - 1 are of it. */

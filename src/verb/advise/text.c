@@ -5,24 +5,14 @@
 
 enum { MOST_ROWS = 20, MOST_SETS = 12 };
 
-/* A number of a table, right-aligned. */
-static void
-put_column(Text *out, int width, double value)
-{
-	char text[40];
-	snprintf(text, sizeof text, "%.6g", value);
-	text_printf(out, "  %*s", width, text);
-}
-
 static void
 put_class(const Advice *a, int c, Text *out)
 {
 	const AdvisedClass *class = &a->class[c];
 	text_printf(out, "%5d  %4d  %6d", c + 1, class->n, class->n_sets);
 	if (class->planned) {
-		put_column(out, 9, frac_double(class->rate) / 1e9);
-		text_printf(out, "  %5d %%", (int)(class->share * 100 + 0.5));
-		put_column(out, 10, frac_double(class->bound) / 1e9);
+		text_printf(out, "  %9.6g  %5d %%  %10.6g", frac_double(class->rate) / 1e9,
+		    (int)(class->share * 100 + 0.5), frac_double(class->bound) / 1e9);
 	} else {
 		text_printf(out, "  %9s  %7s  %10s", "none", "-", "-");
 	}

@@ -73,6 +73,7 @@ batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b)
 	TRY(parse_failures(ctx, opt, b));
 	return directory ? parse_directory(ctx, opt, b) : OK;
 }
+
 /* Every set of the machine's GPUs, or those of a file. */
 static Status
 find_jobs(Ctx *ctx, const Options *opt, Batch *b)
@@ -151,13 +152,12 @@ write_one(Ctx *ctx, const Batch *b, const char *without, const Index *index, int
 	batch_index_name(without, &name);
 	if (name.failed)
 		return fail_memory(ctx);
-	int n = snprintf(path, sizeof path, "%s/%s", b->directory, name.data);
+	Status status = batch_path(ctx, b, name.data, path);
 	text_free(&name);
-	if (n >= FILE_PATH_ROOM)
-		return fail(ctx, LIMIT, "%s: a path longer than %d bytes", b->directory, FILE_PATH_ROOM - 1);
+	TRY(status);
 	index_write(index, &text);
 	*bytes += (int64_t)text.size;
-	Status status = holds(path, &text) ? OK : file_write(ctx, path, &text);
+	status = holds(path, &text) ? OK : file_write(ctx, path, &text);
 	if (status == OK)
 		status = write_lookup(ctx, index, path, &text);
 	text_free(&text);
@@ -232,22 +232,13 @@ take_losses(Ctx *ctx, const Options *opt, Batch *b)
 	return OK;
 }
 
-static bool
-has_lost(const Machine *machine, const GpuSet *set)
-{
-	for (int i = 0; i < set->n && machine->gpu; i++)
-		if (machine->gpu[set->gpu[i]] < 0)
-			return true;
-	return false;
-}
-
 /* Of all sets, those of GPUs that are left. */
 static void
 drop_lost(Batch *b)
 {
 	int n = 0;
 	for (int j = 0; j < b->n_jobs; j++)
-		if (!has_lost(&b->base, &b->job[j]))
+		if (!machine_lost(&b->base, &b->job[j]))
 			b->job[n++] = b->job[j];
 	b->n_jobs = n;
 }
@@ -274,13 +265,8 @@ Status
 batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b)
 {
 	const char *label;
-	Text in = { 0 };
-	Topology *machine = NULL;
-	Status status = input_topology(ctx, opt, &label, &in);
-	if (status == OK)
-		status = read_topology(ctx, opt, label, &in, &machine);
-	text_free(&in);
-	TRY(status);
+	Topology *machine;
+	TRY(read_machine(ctx, opt, &label, &machine));
 	b->machine = machine;
 	b->base.topo = machine;
 	if (lost && opt->value[OPT_WITHOUT])
@@ -351,6 +337,12 @@ batch_rates(Ctx *ctx, const Options *opt, bool lost, Status (*machines)(Ctx *, c
 	if (status != OK)
 		batch_free(b);
 	return status;
+}
+
+Collective
+batch_collective(const Batch *b)
+{
+	return (Collective)__builtin_ctz(b->colls);
 }
 
 void

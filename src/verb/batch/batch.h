@@ -158,6 +158,8 @@ int batch_all_sets(const Batch *b);			/* on all machines */
 const GpuSet *batch_set(const Batch *b, int s);		/* by its number on its machine */
 const Machine *batch_machine(const Batch *b, int s);
 
+bool machine_lost(const Machine *machine, const GpuSet *set);	/* one of its GPUs */
+
 /* The job of a set on its machine. Fails: as job_induce does; INFEASIBLE a GPU is lost. */
 Status batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out);
 
@@ -184,6 +186,8 @@ void batch_free(Batch *b);
 Status batch_rates(Ctx *ctx, const Options *opt, bool lost, Status (*machines)(Ctx *, const Options *, Batch *),
     Batch *b);
 
+Collective batch_collective(const Batch *b);		/* the first */
+
 /* The machine as a member of a JSON object. named: whose name and digest it has. */
 void batch_put_machine(const Batch *b, const Topology *named, JsonWriter *w);
 
@@ -207,8 +211,8 @@ SetClass batch_class(const Batch *b, int s);
 
 /* ---- paths.c ---- */
 
-/* Where its file is. Fails: LIMIT too long. */
-Status batch_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM]);
+/* Where a file of this name is. Fails: LIMIT too long. */
+Status batch_path(Ctx *ctx, const Batch *b, const char *file, char path[FILE_PATH_ROOM]);
 
 /* The file of a range, below the directory. */
 Status tuned_file(Ctx *ctx, const BatchPlan *plan, const TunedRange *range, const char **out);

@@ -123,12 +123,7 @@ all_forms(Ctx *ctx, Batch *b)
 	int n_tasks = (batch_all_sets(b) + CHUNK - 1) / CHUNK;
 	const Pool pool = { .n_tasks = n_tasks, .n_workers = b->n_workers, .run = find_chunk, .done = forms_done,
 	    .of = b };
-	TaskEnd *end = shared_array((size_t)n_tasks, sizeof *end);
-	Status status = end ? pool_run(ctx, &pool, end) : fail_memory(ctx);
-	if (status == OK)
-		status = pool_first_failure(ctx, end, n_tasks);
-	shared_free(end);
-	return status;
+	return pool_run_all(ctx, &pool);
 }
 
 /* ---- classes ---- */

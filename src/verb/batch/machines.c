@@ -59,6 +59,15 @@ batch_machine(const Batch *b, int s)
 	return &b->of[s / b->n_sets];
 }
 
+bool
+machine_lost(const Machine *machine, const GpuSet *set)
+{
+	for (int i = 0; i < set->n && machine->gpu; i++)
+		if (machine->gpu[set->gpu[i]] < 0)
+			return true;
+	return false;
+}
+
 Status
 batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out)
 {

@@ -6,9 +6,9 @@
 #include <string.h>
 
 Status
-batch_path(Ctx *ctx, const Batch *b, const BatchPlan *plan, char path[FILE_PATH_ROOM])
+batch_path(Ctx *ctx, const Batch *b, const char *file, char path[FILE_PATH_ROOM])
 {
-	if (snprintf(path, FILE_PATH_ROOM, "%s/%s", b->directory, plan->file) >= FILE_PATH_ROOM)
+	if (snprintf(path, FILE_PATH_ROOM, "%s/%s", b->directory, file) >= FILE_PATH_ROOM)
 		return fail(ctx, LIMIT, "%s: a path longer than %d bytes", b->directory, FILE_PATH_ROOM - 1);
 	return OK;
 }

@@ -123,7 +123,7 @@ run_plan(Ctx *ctx, void *of, int task)
 	if (atomic_load(run->stop))
 		return OK;
 	if (b->directory)
-		TRY(batch_path(ctx, b, plan, path));
+		TRY(batch_path(ctx, b, plan->file, path));
 	ask.coll = plan->coll;
 	ask.root = plan->root;
 	if (batch_machine(b, plan->set)->without)
@@ -198,10 +198,9 @@ make_directories(Ctx *ctx, const Batch *b)
 	TRY(file_make_directory(ctx, b->directory));
 	TRY(file_sweep(ctx, b->directory));
 	for (int c = 0; c < N_COLLECTIVES; c++) {
-		const BatchPlan directory = { .file = collective_name((Collective)c) };
 		if (!(b->colls >> c & 1))
 			continue;
-		TRY(batch_path(ctx, b, &directory, path));
+		TRY(batch_path(ctx, b, collective_name((Collective)c), path));
 		TRY(file_make_directory(ctx, path));
 		TRY(file_sweep(ctx, path));
 	}

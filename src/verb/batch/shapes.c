@@ -119,14 +119,10 @@ grow_level(Ctx *ctx, struct level *level, int n_workers)
 {
 	size_t shapes = (size_t)level->n * (size_t)level->machine->n_ranks;
 	const Pool pool = { .n_tasks = level->n, .n_workers = n_workers, .run = extend, .done = extended, .of = level };
-	TaskEnd *end = shared_array((size_t)level->n, sizeof *end);
 	level->shape = shared_array(shapes, sizeof *level->shape);
-	Status status = end && level->shape ? pool_run(ctx, &pool, end) : fail_memory(ctx);
-	if (status == OK)
-		status = pool_first_failure(ctx, end, level->n);
+	Status status = level->shape ? pool_run_all(ctx, &pool) : fail_memory(ctx);
 	if (status == OK)
 		status = next_parents(ctx, level, unique_shapes(level->shape, (int)shapes));
-	shared_free(end);
 	shared_free(level->shape);
 	return status;
 }

@@ -87,9 +87,9 @@ static Status
 write_schedule(Ctx *ctx, const Batch *b, const BatchPlan *plan, const TunedRange *range, const Compiled *made)
 {
 	char path[FILE_PATH_ROOM];
-	BatchPlan to = *plan;
-	TRY(tuned_file(ctx, plan, range, &to.file));
-	TRY(batch_path(ctx, b, &to, path));
+	const char *file;
+	TRY(tuned_file(ctx, plan, range, &file));
+	TRY(batch_path(ctx, b, file, path));
 	return file_write_soon(ctx, path, &made->json);
 }
 

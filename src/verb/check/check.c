@@ -437,25 +437,12 @@ run(Ctx *ctx, struct check *check, int jobs)
 	return first != OK ? first : status;
 }
 
-static Status
-read_machine(Ctx *ctx, const Options *opt, const Topology **out)
-{
-	const char *path;
-	Text in = { 0 };
-	Topology *topo;
-	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
-	TRY(file_read(ctx, path, &in));
-	Status status = read_topology(ctx, opt, path, &in, &topo);
-	text_free(&in);
-	if (status == OK)
-		*out = topo;
-	return status;
-}
-
 Status
 verb_check(Ctx *ctx, const Options *opt)
 {
 	struct check check = { .opt = opt, .verbose = !opt->value[OPT_QUIET] && !opt->value[OPT_GITHUB] };
+	const char *label;
+	Topology *machine = NULL;
 	int jobs;
 	TRY(request_sizes(ctx, opt->value[OPT_SIZE], &check.sizes));
 	TRY(request_summary(ctx, opt, &check.json));
@@ -464,7 +451,8 @@ verb_check(Ctx *ctx, const Options *opt)
 	if (opt->n_files < 1)
 		return fail(ctx, USAGE, "no schedule file: want at least one");
 	if (opt->value[OPT_TOPOLOGY])
-		TRY(read_machine(ctx, opt, &check.machine));
+		TRY(read_machine_of(ctx, opt, &label, &machine));
+	check.machine = machine;
 	TRY(find_inputs(ctx, opt->file, opt->n_files, &check.all));
 	const Inputs *all = check.all;
 	check.end = shared_array((size_t)all->n_items, sizeof *check.end);

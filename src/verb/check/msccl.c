@@ -76,9 +76,7 @@ put_json(const char *path, const Msccl *algo, const MscclFindings *found, Text *
 	JsonWriter w = { .out = out };
 	int blocks, steps;
 	count(algo, &blocks, &steps);
-	json_object(&w, NULL, JSON_TIGHT);
-	json_string(&w, "format", "blink-msccl-summary");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_TIGHT, "blink-msccl-summary");
 	json_string(&w, "file", path);
 	json_string(&w, "name", algo->name);
 	json_string(&w, "collective", collective_name(algo->coll));
@@ -94,8 +92,7 @@ put_json(const char *path, const Msccl *algo, const MscclFindings *found, Text *
 	json_int(&w, "slots", found->slots);
 	json_bool(&w, "one_slot", !needs_slots(found));
 	put_loaders(&w, loaders(found));
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }
 
 Status

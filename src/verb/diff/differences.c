@@ -141,9 +141,7 @@ difference_count(Ctx *ctx, Differences *list, DifferenceKind kind, const char *j
 void
 text_per_cent(Text *text, double change)
 {
-	char digits[64];
-	snprintf(digits, sizeof digits, fabs(change) >= 0.0005 ? "%+.1f %%" : "%+.1g %%", 100 * change);
-	text_put(text, digits);
+	text_printf(text, fabs(change) >= 0.0005 ? "%+.1f %%" : "%+.1g %%", 100 * change);
 }
 
 Status

@@ -76,9 +76,7 @@ emit_diff_json(const Comparison *comparison, Text *out)
 void
 emit_diff_json_begin(const DiffSummary *summary, JsonWriter *w)
 {
-	json_object(w, NULL, JSON_BLOCK);
-	json_string(w, "format", "blink-diff");
-	json_int(w, "version", 1);
+	json_file(w, JSON_BLOCK, "blink-diff");
 	json_string(w, "old", summary->old);
 	json_string(w, "new", summary->new);
 	json_array(w, "files", JSON_BLOCK);
@@ -111,6 +109,5 @@ emit_diff_json_end(const DiffSummary *summary, JsonWriter *w)
 	json_int(w, "failing", summary->failing);
 	put_rates(w, summary);
 	json_end(w);
-	json_end(w);
-	text_put(w->out, "\n");
+	json_file_end(w);
 }

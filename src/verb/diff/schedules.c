@@ -141,10 +141,7 @@ diff_request(Ctx *ctx, const Schedule *old, const Schedule *new, Differences *li
 static void
 put_part(Text *text, const Part *part)
 {
-	char digits[32];
-	text_put(text, link_classes_text(part->classes).text);
-	snprintf(digits, sizeof digits, " %.6g GB/s", frac_double(part->rate) / 1e9);
-	text_put(text, digits);
+	text_printf(text, "%s %.6g GB/s", link_classes_text(part->classes).text, frac_double(part->rate) / 1e9);
 	if (part->setup > 0) {
 		text_put(text, " after ");
 		text_us(text, part->setup);

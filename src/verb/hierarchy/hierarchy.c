@@ -162,17 +162,10 @@ static Status
 read_job(Ctx *ctx, const Options *opt, struct hierarchy_request *req)
 {
 	const char *label;
-	Text in = { 0 };
 	Topology *machine;
-	TRY(input_topology(ctx, opt, &label, &in));
-	Status status = read_topology(ctx, opt, label, &in, &machine);
-	text_free(&in);
-	TRY(status);
+	TRY(read_machine(ctx, opt, &label, &machine));
 	req->machine = machine;
-	TRY(NEW(ctx, req->gpu, machine->n_ranks));
-	TRY(request_gpus(ctx, machine, opt->value[OPT_GPUS], req->gpu, &req->n));
-	return req->n >= 2 ? OK : fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective",
-	    opt->value[OPT_GPUS] ? "--gpus" : label);
+	return request_job(ctx, opt, label, machine, &req->gpu, &req->n);
 }
 
 static Status

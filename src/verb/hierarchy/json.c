@@ -4,16 +4,6 @@
 
 #include <math.h>
 
-/* ps as us; null: no time. */
-static void
-put_time(JsonWriter *w, const char *name, int64_t time)
-{
-	if (time < 0)
-		json_null(w, name);
-	else
-		json_number(w, name, (double)time / 1e6);
-}
-
 static void
 put_row(JsonWriter *w, const char *name, const HierarchyRow *row)
 {
@@ -21,8 +11,8 @@ put_row(JsonWriter *w, const char *name, const HierarchyRow *row)
 	if (row->layers.n > 0)
 		json_ints(w, "layers", row->layers.size, row->layers.n);
 	if (row->layers.n > 0)
-		put_time(w, "cost_us", row->cost);
-	put_time(w, "simulated_us", row->simulated);
+		json_ps(w, "cost_us", row->cost);
+	json_ps(w, "simulated_us", row->simulated);
 	json_end(w);
 }
 
@@ -68,9 +58,7 @@ hierarchies_json(const Hierarchies *h, Text *out)
 {
 	JsonWriter w = { .out = out };
 	HierarchyCost cost = h->model.cost;
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-hierarchies");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-hierarchies");
 	json_string(&w, "topology", h->machine->name);
 	json_int(&w, "ranks", h->model.machine->n_ranks);
 	json_int(&w, "server_ranks", h->model.machine->server);
@@ -89,8 +77,7 @@ hierarchies_json(const Hierarchies *h, Text *out)
 	json_end(&w);
 	put_row(&w, "ring", &h->ring);
 	put_row(&w, "trees", &h->trees);
-	put_time(&w, "least_us", h->least);
+	json_ps(&w, "least_us", h->least);
 	put_rates(&w, h->model.machine);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }

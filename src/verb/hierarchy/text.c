@@ -10,17 +10,14 @@ put_cost(const Hierarchies *h, Text *out)
 	HierarchyCost cost = h->model.cost;
 	text_put(out, "cost        ");
 	for (const HierarchyParameter *row = hierarchy_parameters; row->name; row++) {
-		char value[40];
-		snprintf(value, sizeof value, "%.6g", (double)*hierarchy_parameter(&cost, row) / (double)row->unit);
-		text_printf(out, "%s%s %s%s%s", row == hierarchy_parameters ? "" : ", ", row->name, value,
+		double value = (double)*hierarchy_parameter(&cost, row) / (double)row->unit;
+		text_printf(out, "%s%s %.6g%s%s", row == hierarchy_parameters ? "" : ", ", row->name, value,
 		    row->unit == NS_PER_US ? " us" : "", h->fit.fitted[row - hierarchy_parameters] ? " (fitted)" : "");
 	}
 	text_put(out, "\n");
-	if (h->fit.n > 0) {
-		char errors[100];
-		snprintf(errors, sizeof errors, "%.2f %%, worst %+.2f %%", h->fit.rms * 100, h->fit.worst * 100);
-		text_printf(out, "fit         %d measurements, rms %s in line %d\n", h->fit.n, errors, h->fit.line);
-	}
+	if (h->fit.n > 0)
+		text_printf(out, "fit         %d measurements, rms %.2f %%, worst %+.2f %% in line %d\n", h->fit.n,
+		    h->fit.rms * 100, h->fit.worst * 100, h->fit.line);
 }
 
 static void
@@ -47,18 +44,15 @@ put_head(const Hierarchies *h, Text *out)
 static void
 put_time(int64_t time, int64_t ring, Text *out)
 {
-	char text[64];
 	if (time < 0) {
 		text_printf(out, "  %12s  %6s", "-", "-");
 		return;
 	}
-	snprintf(text, sizeof text, "  %12.6g  ", (double)time / 1e9);
-	text_put(out, text);
+	text_printf(out, "  %12.6g  ", (double)time / 1e9);
 	if (ring > 0 && time > 0)
-		snprintf(text, sizeof text, "%5.2fx", (double)ring / (double)time);
+		text_printf(out, "%5.2fx", (double)ring / (double)time);
 	else
-		snprintf(text, sizeof text, "%6s", "-");
-	text_put(out, text);
+		text_printf(out, "%6s", "-");
 }
 
 static void

@@ -223,8 +223,7 @@ put_y_axis(Text *out, const struct plot *plot)
 		int y = y_of(plot, value) / 10;
 		text_printf(out, "<path class=\"%s\" d=\"M%d %d.5H%d\"/><text class=\"tick\" x=\"%d\" y=\"%d\">",
 		    i ? "line" : "axis", LEFT, y, LEFT + WIDTH, LEFT - 6, y + 4);
-		text_printf(out, "%g", plot->bandwidth ? value : pow(10, value));
-		text_put(out, "</text>");
+		text_printf(out, "%g</text>", plot->bandwidth ? value : pow(10, value));
 	}
 	text_put(out, "\n");
 }
@@ -434,25 +433,16 @@ html_times(const Page *page, Text *out)
 /* ---- as JSON ---- */
 
 static void
-put_us(JsonWriter *w, const char *name, int64_t time)
-{
-	if (time < 0)
-		json_null(w, name);
-	else
-		json_number(w, name, us(time));
-}
-
-static void
 put_point_data(JsonWriter *w, const PageTimes *times, const PagePoint *point)
 {
 	json_object(w, NULL, JSON_TIGHT);
 	json_int64(w, "size", point->m);
 	json_string(w, "algorithm", point->name);
-	json_number(w, "us", us(point->ours));
-	json_number(w, "least_us", us(point->least));
+	json_ps(w, "us", point->ours);
+	json_ps(w, "least_us", point->least);
 	json_array(w, "rings_us", JSON_TIGHT);
 	for (int i = 0; i < times->n_rings; i++)
-		put_us(w, NULL, point->ring[i]);
+		json_ps(w, NULL, point->ring[i]);
 	json_end(w);
 	json_array(w, "nccl", JSON_TIGHT);
 	for (int v = 0; v < N_NCCL_VERSIONS && !times->why_not; v++) {
@@ -463,7 +453,7 @@ put_point_data(JsonWriter *w, const PageTimes *times, const PagePoint *point)
 		json_int(w, "channels", choice->channels);
 		if (choice->time > 0)
 			json_number(w, "expects_us", choice->time);
-		put_us(w, "us", point->nccl_time[v]);
+		json_ps(w, "us", point->nccl_time[v]);
 		json_end(w);
 	}
 	json_end(w);

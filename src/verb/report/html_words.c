@@ -55,14 +55,12 @@ html_rate(Text *out, Frac bytes)
 void
 html_ratio(Text *out, Frac achieved, Frac bound)
 {
-	char digits[16];
 	double ratio = bound.num ? frac_double(achieved) / frac_double(bound) : 1;
 	bool below = frac_cmp(achieved, bound) < 0;
 	int thousandths = (int)(ratio * 1000 + 0.5);
 	if (below && thousandths >= 1000)
 		thousandths = 999;
-	snprintf(digits, sizeof digits, "%d.%03d", thousandths / 1000, thousandths % 1000);
-	text_put(out, digits);
+	text_printf(out, "%d.%03d", thousandths / 1000, thousandths % 1000);
 }
 
 void
@@ -76,8 +74,7 @@ html_gpus(Text *out, const int *gpu, int n, bool brief)
 		if (next - i == 2)
 			next = i + 1;
 		if (next - i > 2) {
-			text_put(out, "-");
-			text_int(out, gpu[next - 1]);
+			text_printf(out, "-%d", gpu[next - 1]);
 		}
 	}
 }

@@ -101,16 +101,11 @@ show_progress(void *of, int n_done)
 }
 
 static Status
-read_machine(Ctx *ctx, const Options *opt, const Page *page, const Topology **out)
+read_page_machine(Ctx *ctx, const Options *opt, const Page *page, const Topology **out)
 {
 	const char *path;
-	Text in = { 0 };
 	Topology *machine;
-	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
-	TRY(file_read(ctx, path, &in));
-	Status status = read_topology(ctx, opt, path, &in, &machine);
-	text_free(&in);
-	TRY(status);
+	TRY(read_machine_of(ctx, opt, &path, &machine));
 	if (strcmp(machine->digest, page->digest) != 0)
 		return fail(ctx, BAD_INPUT, "%s: %.80s: want %.80s, the machine of %s", path, machine->digest,
 		    page->digest, page->series[0].dir);
@@ -124,14 +119,10 @@ time_classes(Ctx *ctx, struct timing *all, int n_workers)
 	Page *page = all->page;
 	int n = page->n_classes < PAGE_TIMES ? page->n_classes : PAGE_TIMES;
 	Pool pool = { .n_tasks = n, .n_workers = n_workers, .run = time_class, .done = show_progress, .of = all };
-	TaskEnd *end = shared_array((size_t)n, sizeof *end);
 	page->times = shared_array((size_t)n, sizeof *page->times);
 	page->n_times = n;
-	Status status = end && page->times ? pool_run(ctx, &pool, end) : fail_memory(ctx);
+	Status status = page->times ? pool_run_all(ctx, &pool) : fail_memory(ctx);
 	progress_hide();
-	if (status == OK)
-		status = pool_first_failure(ctx, end, n);
-	shared_free(end);
 	return status;
 }
 
@@ -143,7 +134,7 @@ page_times(Ctx *ctx, const Options *opt, int n_workers, Page *page)
 	if (!opt->value[OPT_TOPOLOGY])
 		return sizes ? fail(ctx, USAGE, "--size: want --topology, too") : OK;
 	TRY(request_sizes(ctx, sizes ? sizes : DEFAULT_SIZES, &all.sizes));
-	TRY(read_machine(ctx, opt, page, &all.machine));
+	TRY(read_page_machine(ctx, opt, page, &all.machine));
 	sim_parameters_for(EXECUTOR_KERNEL, &all.machine->parameters, NULL, &all.p);
 	page->executor = executor_names.name[EXECUTOR_KERNEL];
 	return time_classes(ctx, &all, n_workers);

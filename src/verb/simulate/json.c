@@ -48,7 +48,7 @@ put_links(JsonWriter *w, const Simulation *s, const SimRow *row)
 		json_object(w, NULL, JSON_LINE);
 		json_int(w, "link", l);
 		json_int64(w, "bytes", row->result.moved[l]);
-		json_number(w, "busy_us", (double)row->result.busy[l] / 1e6);
+		json_ps(w, "busy_us", row->result.busy[l]);
 		json_number(w, "use", link_use(s, row, l));
 		json_end(w);
 	}
@@ -78,9 +78,7 @@ simulation_json(const Simulation *s, Text *out)
 {
 	JsonWriter w = { .out = out };
 	const Schedule *sched = s->plan->sched;
-	json_object(&w, NULL, JSON_BLOCK);
-	json_string(&w, "format", "blink-simulation");
-	json_int(&w, "version", 1);
+	json_file(&w, JSON_BLOCK, "blink-simulation");
 	json_string(&w, "topology", sched->topo->name);
 	json_string(&w, "collective", collective_name(sched->coll));
 	json_string(&w, "algorithm", sched->algorithm);
@@ -96,6 +94,5 @@ simulation_json(const Simulation *s, Text *out)
 	for (int i = 0; i < s->n_rows; i++)
 		put_row(&w, s, &s->row[i]);
 	json_end(&w);
-	json_end(&w);
-	text_put(out, "\n");
+	json_file_end(&w);
 }

@@ -135,18 +135,13 @@ choose_links(Ctx *ctx, const char *label, const Topology *machine, const int *gp
 /* ---- the machine ---- */
 
 static Status
-read_machine(Ctx *ctx, const Options *opt, const char *label, int n, Topology **machine, int **gpu)
+read_gpus(Ctx *ctx, const Options *opt, const char *label, int n, Topology **machine, int **gpu)
 {
 	const char *path;
-	Text in = { 0 };
 	int n_gpus;
 	if (!opt->value[OPT_TOPOLOGY])
 		return fail(ctx, USAGE, "%s: an algorithm of MSCCL, which names no links: want --topology", label);
-	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
-	TRY(file_read(ctx, path, &in));
-	Status status = read_topology(ctx, opt, path, &in, machine);
-	text_free(&in);
-	TRY(status);
+	TRY(read_machine_of(ctx, opt, &path, machine));
 	TRY(NEW(ctx, *gpu, (*machine)->n_ranks));
 	TRY(request_gpus(ctx, *machine, opt->value[OPT_GPUS], *gpu, &n_gpus));
 	if (n_gpus != n)
@@ -178,7 +173,7 @@ program_read(Ctx *ctx, const Options *opt, const char *label, const Text *in, co
 	struct ways w = { .n_blocks = 0 };
 	TRY(msccl_read(ctx, label, in->data, in->size, &algo));
 	TRY(msccl_check(ctx, label, algo, &found));
-	TRY(read_machine(ctx, opt, label, algo->n_gpus, &machine, &gpu));
+	TRY(read_gpus(ctx, opt, label, algo->n_gpus, &machine, &gpu));
 	*whole = machine;
 	w.algo = algo;
 	TRY(choose_links(ctx, label, machine, gpu, &w));

@@ -35,16 +35,11 @@ static Status
 check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched, Simulation *s)
 {
 	const char *path;
-	Text in = { 0 };
 	Topology *machine;
 	Match match;
 	if (!opt->value[OPT_TOPOLOGY])
 		return OK;
-	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], &path));
-	TRY(file_read(ctx, path, &in));
-	Status status = read_topology(ctx, opt, path, &in, &machine);
-	text_free(&in);
-	TRY(status);
+	TRY(read_machine_of(ctx, opt, &path, &machine));
 	sim_parameters_for(s->executor, &machine->parameters, &s->given, &s->p);
 	return match_schedule(ctx, label, machine, sched, &match);
 }

@@ -7,9 +7,7 @@
 static void
 put_number(Text *out, int width, double value)
 {
-	char text[40];
-	snprintf(text, sizeof text, value < 1e6 ? "%.4g" : "%.0f", value);
-	text_printf(out, "  %*s", width, text);
+	text_printf(out, value < 1e6 ? "  %*.4g" : "  %*.0f", width, value);
 }
 
 static void

@@ -54,15 +54,12 @@ void
 whatif_json(const WhatIf *w, Text *out)
 {
 	JsonWriter json = { .out = out };
-	json_object(&json, NULL, JSON_BLOCK);
-	json_string(&json, "format", "blink-what-if");
-	json_int(&json, "version", 1);
+	json_file(&json, JSON_BLOCK, "blink-what-if");
 	batch_put_machine(w->b, w->b->machine, &json);
 	json_string(&json, "collective", collective_name(w->coll));
 	json_array(&json, "losses", JSON_BLOCK);
 	for (int i = 0; i < w->n; i++)
 		put_loss(&json, w, &w->cost[i]);
 	json_end(&json);
-	json_end(&json);
-	text_put(out, "\n");
+	json_file_end(&json);
 }

@@ -1,26 +1,7 @@
 /* What a loss costs, for people: a line for each job of one loss, or for each of many losses. */
 #include "verb/whatif/whatif.h"
 
-#include <stdio.h>
-
 enum { MOST_ROWS = 20 };
-
-static void
-put_rate(Text *out, int width, Frac rate)
-{
-	char text[40];
-	snprintf(text, sizeof text, "%.6g", frac_double(rate) / 1e9);
-	text_printf(out, "%*s", width, text);
-}
-
-/* Tenths of a percent. */
-static void
-put_percent(Text *out, int width, double share)
-{
-	char text[40];
-	snprintf(text, sizeof text, "%.1f", share * 100);
-	text_printf(out, "%*s %%", width, text);
-}
 
 static void
 put_machine(const WhatIf *w, const char *without, Text *out)
@@ -50,21 +31,18 @@ put_counts(const WhatIf *w, const LossCost *cost, Text *out)
 	if (cost->count[JOB_LOST])
 		text_printf(out, "%d with a GPU that is lost, ", cost->count[JOB_LOST]);
 	text_printf(out, "%d as before\n", cost->count[JOB_SAME]);
-	text_put(out, "mean loss ");
-	put_percent(out, 5, cost->mean);
-	text_put(out, " of the rate of a job\n");
+	text_printf(out, "mean loss %5.1f %% of the rate of a job\n", cost->mean * 100);
 }
 
 static void
 put_job(const WhatIf *w, const JobChange *job, Text *out)
 {
-	put_rate(out, 11, job->before);
+	text_printf(out, "%11.6g", frac_double(job->before) / 1e9);
 	if (job->after.num > 0)
-		put_rate(out, 12, job->after);
+		text_printf(out, "%12.6g", frac_double(job->after) / 1e9);
 	else
 		text_printf(out, "%12s", job->state == JOB_LOST ? "lost" : "none");
-	put_percent(out, 7, job->loss);
-	text_put(out, "  ");
+	text_printf(out, "%7.1f %%  ", job->loss * 100);
 	set_name(&w->b->set[job->set], out);
 	text_put(out, "\n");
 }
@@ -93,10 +71,9 @@ put_jobs(const WhatIf *w, const LossCost *cost, bool all, Text *out)
 static void
 put_loss(const WhatIf *w, const LossCost *cost, Text *out)
 {
-	put_percent(out, 7, cost->mean);
-	text_printf(out, "%8d%8d%6d", cost->count[JOB_SLOWER], cost->count[JOB_DISCONNECTED], cost->count[JOB_LOST]);
-	put_percent(out, 8, cost->n_jobs ? cost->job[0].loss : 0);
-	text_printf(out, "  %-20s ", cost->machine->without);
+	text_printf(out, "%7.1f %%%8d%8d%6d", cost->mean * 100, cost->count[JOB_SLOWER],
+	    cost->count[JOB_DISCONNECTED], cost->count[JOB_LOST]);
+	text_printf(out, "%8.1f %%  %-20s ", cost->n_jobs ? cost->job[0].loss * 100 : 0, cost->machine->without);
 	if (cost->n_jobs && cost->job[0].loss > 0)
 		set_name(&w->b->set[cost->job[0].set], out);
 	else

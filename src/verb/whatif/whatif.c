@@ -25,21 +25,12 @@ by_mean(const void *x, const void *y)
 	return (a->machine > b->machine) - (a->machine < b->machine);
 }
 
-static bool
-has_lost(const Machine *machine, const GpuSet *set)
-{
-	for (int i = 0; i < set->n; i++)
-		if (machine->gpu[set->gpu[i]] < 0)
-			return true;
-	return false;
-}
-
 /* p, q: the plans before and after; q may be -1. */
 static JobChange
 compare(const Batch *b, const Machine *machine, int s, int p, int q)
 {
 	JobChange job = { .set = s, .before = b->result[p].rate, .after = FRAC_ZERO, .loss = 1,
-	    .state = has_lost(machine, &b->set[s]) ? JOB_LOST : JOB_DISCONNECTED };
+	    .state = machine_lost(machine, &b->set[s]) ? JOB_LOST : JOB_DISCONNECTED };
 	if (q < 0)
 		return job;
 	int order = frac_cmp(b->result[q].rate, job.before);
@@ -74,8 +65,6 @@ static Status
 find_costs(Ctx *ctx, WhatIf *w)
 {
 	TRY(NEW(ctx, w->cost, w->b->n_machines));
-	while (!(w->b->colls >> w->coll & 1))
-		w->coll++;
 	for (int m = 1; m < w->b->n_machines; m++)
 		TRY(cost_of(ctx, w, m, &w->cost[w->n++]));
 	if (w->n > 0)
@@ -103,7 +92,7 @@ find_losses(Ctx *ctx, const Options *opt, Batch *b)
 static Status
 write_costs(Ctx *ctx, const Options *opt, const Batch *b, const char *format)
 {
-	WhatIf w = { .b = b, .ranked = !opt->value[OPT_WITHOUT] };
+	WhatIf w = { .b = b, .coll = batch_collective(b), .ranked = !opt->value[OPT_WITHOUT] };
 	Text out = { 0 };
 	TRY(find_costs(ctx, &w));
 	if (strcmp(format, "json") == 0)
