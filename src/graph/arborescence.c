@@ -5,8 +5,6 @@
  * (laminar.h). */
 #include "graph/laminar.h"
 
-#include <string.h>
-
 /* What both ways to contract need. */
 static Status
 new_sets(Ctx *ctx, int n, Search *s)

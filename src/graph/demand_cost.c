@@ -4,7 +4,6 @@
  * hops, each of which pays for its whole route, which passes through no third GPU: a search from each rank gives the
  * matrix of all hops, and each root contracts a copy of it. Without switches hops are links. */
 #include "graph/demand_cost.h"
-#include "graph/search.h"
 #include "graph/shortest.h"
 
 #include <string.h>

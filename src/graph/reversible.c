@@ -2,8 +2,6 @@
 #include "base/hash.h"
 #include "graph/reversible.h"
 
-#include <string.h>
-
 /* Is the capacity from v to w that from the twin of w to the twin of v, for all pairs? The twin of a twin is the
  * vertex itself. */
 static bool

@@ -134,7 +134,6 @@ floor_of_message(Floor *f, int64_t m)
 	return longest;
 }
 
-
 /* The sender's time for some steps, and bytes in them. */
 static double
 sending(const Floor *f, const struct slow_hop *hop, double steps, double bytes)

@@ -5,7 +5,6 @@
  * a link later. And the first byte of a rank takes the latency of the links to each rank that needs it, at least that
  * of the cheapest path. The call, and the start-up of the step by which a byte leaves its rank, come before. */
 #include "schedule/schedule.h"
-#include "simulate/queue.h"
 #include "simulate/run.h"
 
 enum { SOURCES_MOST = 256, LINK_NS = 50 };

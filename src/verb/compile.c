@@ -1,15 +1,10 @@
-#include "compile.h"
-#include "format/format.h"
 #include "topology/topology.h"
 #include "verb/chosen.h"
 #include "verb/idle.h"
 #include "verb/relays.h"
 #include "verb/progress.h"
-#include "verb/request.h"
 #include "verb/verb.h"
-#include "view/view.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
 #include "plan/plan.h"
 #include "simulate/simulate.h"
 #include "verb/formats.h"
-#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <string.h>

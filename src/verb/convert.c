@@ -1,6 +1,5 @@
 #include "compile.h"
 #include "format/file_kind.h"
-#include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/formats.h"
 #include "verb/request.h"

@@ -3,7 +3,6 @@
 
 #include <ctype.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -2,16 +2,13 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "format/file_kind.h"
-#include "format/format.h"
 #include "format/msccl/msccl.h"
 #include "format/xml_schema.h"
 #include "msccl/msccl.h"
 #include "topology/lint.h"
 #include "verb/request.h"
-#include "verb/shipped.h"
 #include "verb/verb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 struct lint {

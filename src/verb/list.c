@@ -1,13 +1,10 @@
 /* blinkc list: the topologies that come along. */
 #include "base/file.h"
 #include "base/json_write.h"
-#include "format/format.h"
 #include "topology/topology.h"
 #include "verb/request.h"
-#include "verb/shipped.h"
 #include "verb/verb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* A line of the list. */

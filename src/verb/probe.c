@@ -1,11 +1,9 @@
 #include "base/printable.h"
-#include "format/format.h"
 #include "format/nvml/gpus.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

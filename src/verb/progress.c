@@ -4,7 +4,6 @@
 #include "verb/progress.h"
 #include "base/printable.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>

@@ -1,13 +1,10 @@
 #include "base/file.h"
-#include "format/format.h"
 #include "schedule/schedule.h"
 #include "verb/progress.h"
 #include "verb/request.h"
-#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,6 +1,5 @@
 /* blinkc show: a schedule or a machine as text, as a picture, or as input of Graphviz. */
 #include "base/file.h"
-#include "format/format.h"
 #include "graph/isomorphism.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -9,7 +8,6 @@
 #include "verb/verb.h"
 #include "view/view.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "verb/show_machine.h"
 #include "format/file_kind.h"
-#include "format/format.h"
 #include "topology/topology.h"
 #include "verb/request.h"
 #include "verb/verb.h"

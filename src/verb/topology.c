@@ -1,4 +1,3 @@
-#include "format/format.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 

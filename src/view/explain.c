@@ -2,7 +2,6 @@
 #include "schedule/schedule.h"
 #include "view/parts.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- servers ---- */

@@ -4,7 +4,6 @@
 #include "view/parts.h"
 
 #include <dlfcn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,9 +1,7 @@
-#include "base/file.h"
 #include "base/pool.h"
 #include "format/format.h"
 #include "verb/batch/batch.h"
 #include "verb/progress.h"
-#include "verb/request.h"
 #include "verb/verb.h"
 
 #include <string.h>

@@ -4,7 +4,6 @@
 #include "compile.h"
 #include "verb/batch/batch.h"
 #include "verb/progress.h"
-#include "verb/request.h"
 
 #include <stdlib.h>
 #include <string.h>

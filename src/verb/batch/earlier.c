@@ -1,5 +1,4 @@
 /* Is an earlier file what would be written? Then it stays, and its trees are not planned again. */
-#include "base/file.h"
 #include "compile.h"
 #include "format/format.h"
 #include "schedule/schedule.h"

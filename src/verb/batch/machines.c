@@ -2,8 +2,6 @@
  * planned like any other, and has a class with those of the others. */
 #include "verb/batch/batch.h"
 
-#include <limits.h>
-
 /* Is there a collective on it? */
 static bool
 is_machine(const Topology *topo)

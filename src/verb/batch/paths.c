@@ -1,8 +1,6 @@
 /* Files of a batch, below its directory. */
-#include "base/file.h"
 #include "verb/batch/batch.h"
 
-#include <stdio.h>
 #include <string.h>
 
 Status

@@ -1,15 +1,12 @@
 /* The plans of a batch, a schedule for each class of sets, and their execution by many processes. A schedule depends on
  * its set alone, so batches may be split, resumed and run in parallel. */
 #include "base/digest.h"
-#include "base/file.h"
 #include "base/pool.h"
 #include "compile.h"
 #include "graph/isomorphism.h"
 #include "verb/batch/batch.h"
 #include "verb/progress.h"
-#include "verb/request.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Of each class one variant, with a root if the collective has one. */

@@ -6,7 +6,6 @@
  * without g is the image of some S under an automorphism, whose inverse takes g to a GPU in the orbit of one that was
  * added to S. Sets of one orbit are those of one canonical form, with their GPUs marked in the machine. */
 #include "base/pool.h"
-#include "topology/topology.h"
 #include "verb/batch/batch.h"
 #include "verb/progress.h"
 

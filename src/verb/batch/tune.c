@@ -2,7 +2,6 @@
  * other have the same, all sizes between them have it; else a size in the middle is looked at, until the boundary is
  * known to an eighth. The first range begins at 0, and the last has no end. Algorithms that come back at other sizes
  * have one file. */
-#include "base/file.h"
 #include "base/limits.h"
 #include "verb/batch/batch.h"
 

@@ -1,7 +1,6 @@
 #include "verb/check/fits_machine.h"
 #include "compile.h"
 #include "schedule/schedule.h"
-#include "topology/topology.h"
 #include "verb/request.h"
 
 #include <stdlib.h>

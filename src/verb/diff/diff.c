@@ -2,7 +2,6 @@
  * the texts are put together in the order of the paths. */
 #include "base/file.h"
 #include "base/pool.h"
-#include "verb/diff/comparison.h"
 #include "verb/diff/pair.h"
 #include "verb/progress.h"
 #include "verb/request.h"
@@ -10,7 +9,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 /* What changed between two indexes of schedules. The machines may number their GPUs differently, so the GPUs of both
  * get common numbers by their ids, and the entries of both are sorted by these. */
-#include "model/model.h"
 #include "verb/diff/diff.h"
 
 #include <stdlib.h>

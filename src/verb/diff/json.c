@@ -1,5 +1,4 @@
 /* Differences in meaning, as JSON (schemas/diff.schema.json): a line for each difference. */
-#include "base/json_write.h"
 #include "model/model.h"
 #include "verb/diff/comparison.h"
 

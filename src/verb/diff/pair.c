@@ -2,7 +2,6 @@
 #include "base/file.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
-#include "verb/diff/comparison.h"
 #include "verb/diff/pair.h"
 
 #include <stdio.h>

@@ -4,7 +4,6 @@
 #include "base/array.h"
 #include "schedule/schedule.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* What changed between the machines of two schedules: GPUs, switches, and links, which are matched by their ends and
  * class. */
-#include "model/model.h"
 #include "verb/diff/diff.h"
 
 #include <stdlib.h>

@@ -1,9 +1,6 @@
 /* Hierarchies as a table for people. */
 #include "verb/hierarchy/hierarchies.h"
 
-#include <math.h>
-#include <stdio.h>
-
 static void
 put_cost(const Hierarchies *h, Text *out)
 {

@@ -1,7 +1,6 @@
 /* Names and numbers of the page: escaped, with units. */
 #include "verb/report/report.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void

@@ -3,13 +3,11 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "format/format.h"
-#include "schedule/schedule.h"
 #include "verb/progress.h"
 #include "verb/report/report.h"
 #include "verb/verb.h"
 
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "verb/report/report.h"
-#include "verb/request.h"
 #include "verb/verb.h"
 
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* What messages of several sizes take, of each class of a page: simulated, each class by itself, by several processes.
  * Schedules have the links that they use, and NCCL's rings may take others: so the machine is read again. */
-#include "base/file.h"
 #include "base/pool.h"
-#include "schedule/schedule.h"
 #include "verb/progress.h"
 #include "verb/report/report.h"
 #include "verb/shipped.h"

@@ -1,6 +1,5 @@
 #include "verb/simulate/msccl.h"
 
-#include "base/file.h"
 #include "format/msccl/msccl.h"
 #include "graph/search.h"
 #include "msccl/msccl.h"

@@ -9,7 +9,6 @@
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"

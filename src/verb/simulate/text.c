@@ -1,8 +1,6 @@
 /* Simulated times as a table for people, and as CSV. */
 #include "verb/simulate/simulation.h"
 
-#include <stdio.h>
-
 /* Numbers for people: four digits. */
 static void
 put_number(Text *out, int width, double value)
