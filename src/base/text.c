@@ -14,6 +14,13 @@ text_free(Text *text)
 	*text = (Text){ 0 };
 }
 
+void
+text_drop(Text *text, Text *piece)
+{
+	text->failed |= piece->failed;
+	text_free(piece);
+}
+
 const char *
 text_keep(Arena *arena, Text *text)
 {

@@ -17,6 +17,9 @@ typedef struct {
 
 void text_free(Text *text);
 
+/* The end of a piece that was made for `text`: freed; if it has failed, so has the text. */
+void text_drop(Text *text, Text *piece);
+
 /* Room for `more` bytes and a NUL behind data[size], which the caller writes and counts in `size`; false: no memory. */
 bool text_reserve(Text *text, size_t more);
 

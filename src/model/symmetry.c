@@ -1,8 +1,8 @@
 /* Orbits under maps, and colours that tell switches apart. */
 #include "model/symmetry.h"
+#include "base/sort.h"
 #include "base/hash.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int
@@ -63,8 +63,7 @@ symmetry_sort_switches(const Topology *topo, const uint64_t *colour, ColouredVer
 	int n = topo->n_vertices - topo->n_ranks;
 	for (int i = 0; i < n; i++)
 		out[i] = (ColouredVertex){ colour[topo->n_ranks + i], topo->n_ranks + i };
-	if (n > 0)
-		qsort(out, (size_t)n, sizeof *out, by_colour);
+	sort_array(out, n, sizeof *out, by_colour);
 }
 
 /* ---- orbits and elements of a group ---- */

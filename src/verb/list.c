@@ -75,8 +75,7 @@ put_table(Text *out, const struct row *row, int n)
 			put_fastest(&fastest, row[i].fastest);
 		text_printf(out, "%-*s  %4d  %7d  %-11s  %s\n", widest, row[i].name, row[i].gpus, row[i].servers,
 		    fastest.data ? fastest.data : "-", row[i].what);
-		out->failed = out->failed || fastest.failed;
-		text_free(&fastest);
+		text_drop(out, &fastest);
 	}
 }
 

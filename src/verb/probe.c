@@ -1,4 +1,5 @@
 #include "base/printable.h"
+#include "base/sort.h"
 #include "format/nvml/gpus.h"
 #include "verb/progress.h"
 #include "verb/request.h"
@@ -32,12 +33,6 @@ print_seen(const Options *opt, const SeenGpus *gpus)
 	fputc('\n', stderr);
 }
 
-static int
-compare_ints(const void *a, const void *b)
-{
-	return *(const int *)a - *(const int *)b;
-}
-
 /* -g: of the GPUs of the whole machine. The others stay out of the file, whatever the order of the list. */
 static Status
 keep_gpus(Ctx *ctx, const char *list, const Topology *whole, SeenGpus *gpus)
@@ -45,7 +40,7 @@ keep_gpus(Ctx *ctx, const char *list, const Topology *whole, SeenGpus *gpus)
 	int *gpu, n;
 	TRY(TEMP(ctx, gpu, whole->n_ranks));
 	TRY(request_gpus(ctx, whole, list, gpu, &n));
-	qsort(gpu, (size_t)n, sizeof *gpu, compare_ints);
+	qsort(gpu, (size_t)n, sizeof *gpu, order_of_ints);
 	gpus_keep(gpus, gpu, n);
 	return OK;
 }

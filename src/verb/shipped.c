@@ -1,4 +1,5 @@
 #include "verb/shipped.h"
+#include "base/sort.h"
 #include "base/array.h"
 #include "base/file.h"
 #include "base/names.h"
@@ -101,8 +102,7 @@ shipped_list(Ctx *ctx, Shipped **out, int *n_out)
 		for (int e = 0; e < N_ENDINGS; e++)
 			if (file_is_directory(*dir))
 				TRY(add_directory(ctx, *dir, e, order++, &file, &n, &room));
-	if (n > 0)
-		qsort(file, (size_t)n, sizeof *file, by_name);
+	sort_array(file, n, sizeof *file, by_name);
 	TRY(NEW(ctx, *out, n));
 	*n_out = 0;
 	for (int i = 0; i < n; i++)

@@ -1,5 +1,6 @@
 /* blinkc show: a schedule or a machine as text, as a picture, or as input of Graphviz. */
 #include "base/file.h"
+#include "base/sort.h"
 #include "graph/isomorphism.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
@@ -88,20 +89,13 @@ show_parse(Ctx *ctx, const Options *opt, const char *format, ShowRequest *ask)
 
 /* ---- a directory of schedules ---- */
 
-/* The requested job: GPUs of the machine of the index, ascending and as they were asked for, and the root among
+/* The requested job: GPUs of the machine of the index, order_of_ints and as they were asked for, and the root among
  * them. */
 struct job {
 	int n, *gpu, *asked;
 	Collective coll;
 	int root;		/* index in gpu; -1: none */
 };
-
-static int
-ascending(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
 
 static Status
 parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
@@ -119,7 +113,7 @@ parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 		root_gpu = job->gpu[root];
 	TRY(NEW(ctx, job->asked, job->n));
 	memcpy(job->asked, job->gpu, (size_t)job->n * sizeof *job->gpu);
-	qsort(job->gpu, (size_t)job->n, sizeof *job->gpu, ascending);
+	qsort(job->gpu, (size_t)job->n, sizeof *job->gpu, order_of_ints);
 	job->root = -1;
 	for (int i = 0; i < job->n; i++)
 		if (job->gpu[i] == root_gpu)
@@ -148,7 +142,7 @@ find_entry(Ctx *ctx, const Index *index, const struct job *job, const IndexEntry
 		    || (job->root >= 0 && entry->gpu[entry->root] != job->gpu[job->root]))
 			continue;
 		memcpy(gpu, entry->gpu, (size_t)entry->n * sizeof *gpu);
-		qsort(gpu, (size_t)entry->n, sizeof *gpu, ascending);
+		qsort(gpu, (size_t)entry->n, sizeof *gpu, order_of_ints);
 		if (memcmp(gpu, job->gpu, (size_t)entry->n * sizeof *gpu) != 0)
 			continue;
 		*out = of_any_size(index, entry);

@@ -67,8 +67,7 @@ put_edge(Text *out, const Explained *e, int tree, const Edge *edge, bool up)
 	text_put(&route, up ? "up: " : "down: ");
 	put_route(&route, e, edge, up);
 	dot_quoted(out, route.data ? route.data : "");
-	out->failed = out->failed || route.failed;
-	text_free(&route);
+	text_drop(out, &route);
 	text_put(out, "];\n");
 }
 
@@ -83,8 +82,7 @@ put_tree(Text *out, const Explained *e, int t, int *mark)
 	put_segment(&title, e, t);
 	text_printf(&title, ", %.6g GB/s", explain_rate(e, t));
 	dot_quoted(out, title.data ? title.data : "");
-	out->failed = out->failed || title.failed;
-	text_free(&title);
+	text_drop(out, &title);
 	text_put(out, ";\n");
 	for (int i = -1; i < tree->n_down + tree->n_up; i++) {
 		const Edge *edge = i < 0 ? NULL : tree_edge(tree, i);

@@ -1,5 +1,5 @@
 /* A machine as text: what it has, its links by kind, and the matrix of nvidia-smi topo -m of each different server. */
-#include "base/hash.h"
+#include "base/sort.h"
 #include "topology/topology.h"
 #include "view/parts.h"
 
@@ -8,7 +8,6 @@
 #include <string.h>
 
 enum {
-	MATRIX_MOST = 64,	/* GPUs and NICs of a matrix: more do not fit a line */
 	NAMES_MOST = 16,	/* names in a row, before the rest is counted */
 	KINDS_MOST = 64		/* rows of links */
 };
@@ -37,13 +36,6 @@ explain_machine(Ctx *ctx, const Topology *machine, Explained *out)
 
 /* ---- what it has ---- */
 
-/* "2 CPUs" */
-static void
-put_number(Text *out, int n, const char *what, const char *plural)
-{
-	text_printf(out, "%d %s%s", n, what, n == 1 ? "" : plural);
-}
-
 static int
 count_kind(const Topology *topo, VertexKind kind)
 {
@@ -61,15 +53,12 @@ put_head(Text *out, const Explained *e)
 	text_put(out, "machine     ");
 	text_printable(out, topo->name);
 	text_put(out, "\nparts       ");
-	put_number(out, topo->n_nodes, "server", "s");
-	text_put(out, ", ");
-	put_number(out, topo->n_ranks, "GPU", "s");
-	text_put(out, ", ");
-	put_number(out, count_kind(topo, VERTEX_CPU), "CPU", "s");
-	text_put(out, ", ");
-	put_number(out, count_kind(topo, VERTEX_SWITCH), "switch", "es");
-	text_put(out, ", ");
-	put_number(out, count_kind(topo, VERTEX_NIC), "NIC", "s");
+	for (int i = 0; i < 5; i++) {
+		static const char *const what[] = { "server", "GPU", "CPU", "switch", "NIC" };
+		const int n[] = { topo->n_nodes, topo->n_ranks, count_kind(topo, VERTEX_CPU),
+			count_kind(topo, VERTEX_SWITCH), count_kind(topo, VERTEX_NIC) };
+		text_printf(out, "%s%d %s%s", i ? ", " : "", n[i], what[i], n[i] == 1 ? "" : i == 3 ? "es" : "s");
+	}
 	text_put(out, "\ngpus        ");
 	for (int r = 0; r < topo->n_ranks && r < NAMES_MOST; r++)
 		text_printf(out, r ? " %s" : "%s", e->name[r]);
@@ -121,17 +110,10 @@ by_kind(const void *x, const void *y)
 	return p->latency != q->latency ? p->latency < q->latency ? -1 : 1 : q->count[1] - p->count[1];
 }
 
-static void
-put_gb(Text *out, int64_t capacity)
+static double
+gb(int64_t capacity)
 {
-	put_figures(out, (double)capacity / 1e9);
-}
-
-/* A cell, on the right of its column, apart from the one before it. */
-static void
-put_right(Text *out, int width, const char *text)
-{
-	text_printf(out, " %*s", width - 1, text);
+	return (double)capacity / 1e9;
 }
 
 /* "2 x 25"; "25 / 12" where the other way has less; "25 / none" one way */
@@ -144,36 +126,29 @@ put_capacities(Text *out, const struct kind *kind)
 		if (d == 1 && same)
 			continue;
 		text_put(&cell, d ? " / " : "");
-		if (kind->count[d] > 1 && kind->capacity[d] % kind->count[d] == 0) {
-			text_printf(&cell, "%d x ", kind->count[d]);
-			put_gb(&cell, kind->capacity[d] / kind->count[d]);
-		} else if (kind->count[d] > 0) {
-			put_gb(&cell, kind->capacity[d]);
-		} else {
+		if (kind->count[d] > 1 && kind->capacity[d] % kind->count[d] == 0)
+			text_printf(&cell, "%d x %.6g", kind->count[d], gb(kind->capacity[d] / kind->count[d]));
+		else if (kind->count[d] > 0)
+			text_printf(&cell, "%.6g", gb(kind->capacity[d]));
+		else
 			text_put(&cell, "none");
-		}
 	}
-	put_right(out, 16, cell.data ? cell.data : "");
-	out->failed = out->failed || cell.failed;
-	text_free(&cell);
+	text_printf(out, " %15s", cell.data ? cell.data : "");
+	text_drop(out, &cell);
 }
 
 static void
 put_kind(Text *out, const struct kind *kind)
 {
 	char between[40];
-	Text cell = { 0 };
 	snprintf(between, sizeof between, "%s - %s", vertex_kind_name(kind->a), vertex_kind_name(kind->b));
 	text_printf(out, "%-7s %-15s %6d", link_class_name(kind->class), between, kind->n);
 	put_capacities(out, kind);
-	put_gb(&cell, kind->capacity[0]);
-	put_right(out, 9, cell.data ? cell.data : "");
-	cell.size = 0;
-	put_figures(&cell, (double)kind->latency / 1e3);
-	put_right(out, 12, kind->latency && cell.data ? cell.data : "-");
-	text_put(out, "\n");
-	out->failed = out->failed || cell.failed;
-	text_free(&cell);
+	text_printf(out, " %8.6g", gb(kind->capacity[0]));
+	if (kind->latency)
+		text_printf(out, " %11.6g\n", (double)kind->latency / 1e3);
+	else
+		text_printf(out, " %11s\n", "-");
 }
 
 static Status
@@ -184,8 +159,7 @@ put_kinds(Ctx *ctx, const Topology *topo, const LinkPair *pair, int n, Text *out
 	TRY(TEMP(ctx, kind, n));
 	for (int i = 0; i < n; i++)
 		kind[i] = kind_of(topo, &pair[i]);
-	if (n > 0)
-		qsort(kind, (size_t)n, sizeof *kind, by_kind);
+	sort_array(kind, n, sizeof *kind, by_kind);
 	for (int i = 0; i < n; i++) {
 		if (i == 0 || by_kind(&kind[i], &kind[n_kinds - 1]) != 0)
 			kind[n_kinds++] = kind[i];
@@ -229,13 +203,9 @@ put_ends(Text *out, const struct ends *ends)
 		const int64_t *capacity = ends->capacity[k];
 		if (!capacity[0] && !capacity[1])
 			continue;
-		text_printf(out, any ? ", %s " : "%s ", link_class_name((LinkClass)k));
-		put_gb(out, capacity[0]);
-		if (capacity[0] != capacity[1]) {
-			text_put(out, " out, ");
-			put_gb(out, capacity[1]);
-			text_put(out, " in");
-		}
+		text_printf(out, any ? ", %s %.6g" : "%s %.6g", link_class_name((LinkClass)k), gb(capacity[0]));
+		if (capacity[0] != capacity[1])
+			text_printf(out, " out, %.6g in", gb(capacity[1]));
 		text_printf(out, " GB/s over %d", ends->count[k][0]);
 		if (ends->count[k][0] != ends->count[k][1])
 			text_printf(out, " and %d", ends->count[k][1]);
@@ -319,180 +289,10 @@ put_ports(const Topology *topo, Text *out)
 	if (most == 0)
 		return;
 	text_printf(out, n == 1 ? "the NIC: a port of " : "each of the %d NICs: a port of ", n);
-	put_gb(out, least);
-	if (least != most) {
-		text_put(out, " to ");
-		put_gb(out, most);
-	}
+	text_printf(out, "%.6g", gb(least));
+	if (least != most)
+		text_printf(out, " to %.6g", gb(most));
 	text_put(out, " GB/s\n");
-}
-
-/* ---- servers of one form ---- */
-
-/* Equal for copies of one server: its links by the numbers of their ends within it. */
-static Status
-hash_servers(Ctx *ctx, const Topology *topo, uint64_t *hash)
-{
-	int *number, *next;
-	TRY(TEMP(ctx, number, topo->n_vertices));
-	TRY(TEMP(ctx, next, topo->n_nodes));
-	for (int v = 0; v < topo->n_vertices; v++) {
-		int s = topo->vertex[v].node;
-		number[v] = s < 0 ? -1 : next[s]++;
-		if (s >= 0)
-			hash[s] = hash64(hash[s] * 8 + (uint64_t)topo->vertex[v].kind);
-	}
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		int a = topo->vertex[link->from].node, b = topo->vertex[link->to].node;
-		for (int end = 0; end < 2; end++) {
-			int s = end ? b : a;
-			if (s < 0 || (end && a == b))
-				continue;
-			uint64_t from = a == s ? (uint64_t)number[link->from] : UINT64_MAX;
-			uint64_t to = b == s ? (uint64_t)number[link->to] : UINT64_MAX;
-			uint64_t one = hash64(from) ^ hash64(to + 1) ^ hash64((uint64_t)link->capacity + 2);
-			hash[s] += hash64(one + (uint64_t)link->class * 2048 + (uint64_t)link->count);
-		}
-	}
-	return OK;
-}
-
-/* ---- the matrix ---- */
-
-/* An id without its server: "gpu0" of "s0/gpu0". */
-static const char *
-local_name(const Topology *topo, int v)
-{
-	const char *id = topo->vertex[v].id;
-	int s = topo->vertex[v].node;
-	size_t n = s < 0 ? 0 : strlen(topo->node[s]);
-	return n > 0 && strncmp(id, topo->node[s], n) == 0 && id[n] == '/' && id[n + 1] ? id + n + 1 : id;
-}
-
-static void
-name_join(Joined entry, char name[24])
-{
-	const char *text = join_name(entry.kind);
-	int n = (int)strcspn(text, "#");
-	if (text[n])
-		snprintf(name, 24, "%.*s%d", n, text, entry.count);
-	else
-		snprintf(name, 24, "%s", text);
-}
-
-/* Columns of equal width; a last one with the CPU next to each device. */
-static void
-put_matrix(const Topology *topo, const int *device, int n, const Matrix *matrix, unsigned *seen, Text *out)
-{
-	int width = 4;
-	char name[24];
-	for (int i = 0; i < n; i++) {
-		int length = (int)strlen(local_name(topo, device[i]));
-		width = length > width ? length : width;
-	}
-	for (int i = 0; i < n * n; i++) {
-		name_join(matrix->entry[i], name);
-		width = (int)strlen(name) > width ? (int)strlen(name) : width;
-	}
-	text_printf(out, "%*s", width, "");
-	for (int j = 0; j < n; j++)
-		text_printf(out, "  %-*s", width, local_name(topo, device[j]));
-	text_put(out, "  CPU\n");
-	for (int i = 0; i < n; i++) {
-		text_printf(out, "%-*s", width, local_name(topo, device[i]));
-		for (int j = 0; j < n; j++) {
-			*seen |= 1u << matrix->entry[i * n + j].kind;
-			name_join(matrix->entry[i * n + j], name);
-			text_printf(out, "  %-*s", width, name);
-		}
-		text_printf(out, "  %s\n", matrix->cpu[i] < 0 ? "-" : local_name(topo, matrix->cpu[i]));
-	}
-}
-
-static void
-put_legend(unsigned seen, Text *out)
-{
-	text_put(out, "\n");
-	for (int k = 0; k < N_JOINS; k++)
-		if (seen >> k & 1)
-			text_printf(out, "%-6s = %s\n", join_name((JoinKind)k), join_what((JoinKind)k));
-}
-
-/* The GPUs of a server, then its NICs. Returns how many there are, of which the first MATRIX_MOST are in device. */
-static int
-devices_of(const Topology *topo, int s, int device[MATRIX_MOST])
-{
-	int n = 0;
-	for (int v = 0; v < topo->n_vertices; v++) {
-		if (topo->vertex[v].node != s || (v >= topo->n_ranks && topo->vertex[v].kind != VERTEX_NIC))
-			continue;
-		if (n < MATRIX_MOST)
-			device[n] = v;
-		n++;
-	}
-	return n;
-}
-
-/* "s1 and 18 more are like s0" */
-static void
-put_same(const Topology *topo, const uint64_t *hash, int s, Text *out)
-{
-	int n = 0, first = -1;
-	for (int t = s + 1; t < topo->n_nodes; t++)
-		if (hash[t] == hash[s]) {
-			first = n++ ? first : t;
-		}
-	text_put(out, topo->node[s]);
-	if (n == 0)
-		return;
-	text_printf(out, n == 1 ? ", and %s, which is like it" : ", and %s and %d more, which are like it",
-	    topo->node[first], n - 1);
-}
-
-static Status
-put_server(Ctx *ctx, const Topology *topo, const uint64_t *hash, int s, unsigned *seen, Text *out)
-{
-	int device[MATRIX_MOST], n = devices_of(topo, s, device), shown = n < MATRIX_MOST ? n : MATRIX_MOST;
-	Matrix matrix;
-	TRY(topo_matrix(ctx, topo, device, shown, &matrix));
-	text_put(out, "\n");
-	if (topo->n_nodes > 1) {
-		text_put(out, "server ");
-		put_same(topo, hash, s, out);
-		text_put(out, ":\n");
-	}
-	put_matrix(topo, device, shown, &matrix, seen, out);
-	if (n > shown)
-		text_printf(out, "and %d more; -g LIST shows others\n", n - shown);
-	return OK;
-}
-
-/* Of each different server, up to a few. */
-static Status
-put_matrices(Ctx *ctx, const Topology *topo, Text *out)
-{
-	enum { SERVERS_MOST = 8 };
-	uint64_t *hash;
-	unsigned seen = 0;
-	int shown = 0, left_out = 0;
-	TRY(TEMP(ctx, hash, topo->n_nodes));
-	TRY(hash_servers(ctx, topo, hash));
-	for (int s = 0; s < topo->n_nodes; s++) {
-		bool known = false;
-		for (int t = 0; t < s && !known; t++)
-			known = hash[t] == hash[s];
-		if (known)
-			continue;
-		if (shown++ < SERVERS_MOST)
-			TRY(put_server(ctx, topo, hash, s, &seen, out));
-		else
-			left_out++;
-	}
-	if (left_out)
-		text_printf(out, "\nand %d more servers, which differ; -g LIST shows those of its GPUs\n", left_out);
-	put_legend(seen, out);
-	return OK;
 }
 
 /* What joins servers: links with an end outside of them, or in two. */
@@ -523,7 +323,7 @@ machine_text(Ctx *ctx, const Explained *e, Text *out)
 	TRY(put_gpus(ctx, e, out));
 	put_ports(e->topo, out);
 	put_between(e->topo, pair, n, out);
-	TRY(put_matrices(ctx, e->topo, out));
+	TRY(machine_matrices(ctx, e->topo, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

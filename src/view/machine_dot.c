@@ -9,7 +9,7 @@ put_label(Text *out, const LinkPair *pair, int d)
 	if (pair->count[d] > 1 && pair->capacity[d] % pair->count[d] == 0) {
 		text_printf(out, "%d x %.6g GB/s", pair->count[d], (double)(pair->capacity[d] / pair->count[d]) / 1e9);
 	} else {
-		put_gbs(out, (double)pair->capacity[d] / 1e9);
+		text_printf(out, "%.6g GB/s", (double)pair->capacity[d] / 1e9);
 	}
 }
 

@@ -1,5 +1,6 @@
 /* Names of vertices, as people and pictures show them. */
 #include "view/parts.h"
+#include "base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,19 +17,13 @@ printable_line(Ctx *ctx, const char *text, const char **out)
 	return OK;
 }
 
-static int
-by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 static Status
 all_differ(Ctx *ctx, const char *const *name, int n, bool *out)
 {
 	const char **sorted;
 	TRY(TEMP(ctx, sorted, n));
 	memcpy(sorted, name, (size_t)n * sizeof *sorted);
-	qsort(sorted, (size_t)n, sizeof *sorted, by_text);
+	qsort(sorted, (size_t)n, sizeof *sorted, order_of_texts);
 	*out = true;
 	for (int i = 1; i < n; i++)
 		*out = *out && strcmp(sorted[i - 1], sorted[i]) != 0;

@@ -21,9 +21,7 @@ Status parse_trees(Ctx *ctx, const Explained *e, const char *text, bool *chosen)
 
 /* ---- words.c ---- */
 
-void put_figures(Text *out, double value);		/* six significant: "85.7143" */
-void put_gbs(Text *out, double value);			/* "85.7143 GB/s" */
-void put_percent(Text *out, double value, bool whole);	/* "99.99 %"; 100 only if whole */
+double per_cent(double value, bool whole);		/* at most 99.99; 100 if whole, and only then */
 void put_rank(Text *out, const Explained *e, int rank);	/* "gpu4", or "gpu4 [0]" */
 
 /* "0/1 to 1/6 of the buffer", "block of gpu3", "0/1 to 1/2 of the block from gpu0 to gpu1" */
@@ -172,5 +170,8 @@ cable_joins(const Cable *cable, int p, int *other)
 	*other = cable->a == p ? cable->b : cable->a;
 	return cable->a == p || cable->b == p;
 }
+
+/* machine_matrix.c: of each different server of a machine, up to a few. */
+Status machine_matrices(Ctx *ctx, const Topology *topo, Text *out);
 
 #endif

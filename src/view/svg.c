@@ -35,8 +35,7 @@ put_head(Text *out, const Explained *e, double y)
 	line.size = 0;
 	put_arithmetic(&line, e);
 	y = svg_wrapped(out, "note", SVG_MARGIN, y, 17, line.data ? line.data : "");
-	out->failed = out->failed || line.failed;
-	text_free(&line);
+	text_drop(out, &line);
 	return y;
 }
 
@@ -165,8 +164,7 @@ svg_document(Text *out, const char *title, double height, Text *body)
 	text_printf(out, "<rect width=\"%d\" height=\"%d\" class=\"paper\"/>\n", SVG_PAGE, (int)height);
 	text_put(out, body->data ? body->data : "");
 	text_put(out, "</svg>\n");
-	out->failed = out->failed || body->failed;
-	text_free(body);
+	text_drop(out, body);
 }
 
 Status
@@ -179,8 +177,7 @@ emit_svg(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 	text_printf(&title, "%s over %d GPUs of ", collective_name(e->sched->coll), e->topo->n_ranks);
 	text_put(&title, e->topo->name);
 	svg_document(out, title.data ? title.data : "", height, &body);
-	out->failed = out->failed || title.failed;
-	text_free(&title);
+	text_drop(out, &title);
 	arena_release(&ctx->scratch, mark);
 	return status;
 }

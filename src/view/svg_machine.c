@@ -139,8 +139,7 @@ put_labels(Ctx *ctx, const Layout *layout, unsigned classes, double x, double y,
 		label_of(&text, cable);
 		if (text.data && find_place(layout, cable, label, n, 6 + 5.4 * (double)text.size, &label[n]))
 			put_label(out, label[n++], text.data);
-		out->failed = out->failed || text.failed;
-		text_free(&text);
+		text_drop(out, &text);
 	}
 	text_put(out, "</g>\n");
 	return OK;
@@ -160,8 +159,7 @@ put_head(Text *out, const Explained *e, double y)
 	text_printf(&line, "%d GPU%s", e->topo->n_ranks, e->topo->n_ranks == 1 ? "" : "s");
 	text_printf(&line, " in %d server%s", e->n_servers, e->n_servers == 1 ? "" : "s");
 	svg_text(out, "name", SVG_MARGIN, y + 42, line.data ? line.data : "");
-	out->failed = out->failed || line.failed;
-	text_free(&line);
+	text_drop(out, &line);
 	return y + 50;
 }
 
@@ -185,8 +183,7 @@ put_kinds(Text *out, const Layout *layout, const Cable *const *kind, int n, doub
 			text_printf(&line, "%.6g GB/s each way", kind[i]->capacity[0]);
 		}
 		svg_text(out, "note", SVG_MARGIN + 30, y, line.data ? line.data : "");
-		out->failed = out->failed || line.failed;
-		text_free(&line);
+		text_drop(out, &line);
 		y += 18;
 	}
 	if (n > KINDS_MOST) {

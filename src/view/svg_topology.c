@@ -42,7 +42,8 @@ svg_cable_label(Text *out, const Cable *cable, int direction)
 	bool plain = cable->count[direction] <= 1 || cable->mixed[direction];
 	if (!plain)
 		text_printf(out, "%d x ", cable->count[direction]);
-	put_figures(out, plain ? cable->capacity[direction] : cable->capacity[direction] / cable->count[direction]);
+	text_printf(out, "%.6g",
+	    plain ? cable->capacity[direction] : cable->capacity[direction] / cable->count[direction]);
 }
 
 /* "20 of 50 GB/s"; of a machine "2 x 25 GB/s" */

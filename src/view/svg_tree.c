@@ -341,10 +341,9 @@ svg_tree(TreePicture *p, double x, double y, Text *out)
 		left += (p->slots[i] + 1) * PITCH;
 	}
 	text_put(out, "</g>\n");
-	out->failed = out->failed || title.failed || segment.failed || phases.failed;
-	text_free(&title);
-	text_free(&segment);
-	text_free(&phases);
+	text_drop(out, &title);
+	text_drop(out, &segment);
+	text_drop(out, &phases);
 }
 
 /* ---- trees of one form ---- */

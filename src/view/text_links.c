@@ -1,8 +1,8 @@
 /* The load of each link, or of each kind of link, as text. */
 #include "view/parts.h"
+#include "base/sort.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -10,26 +10,9 @@ enum {
 	BAR = 10		/* cells */
 };
 
-/* Fill the text from `start` on to `width` columns: one for each character of UTF-8. right: blanks go before it. */
+/* filled: with blanks, as something follows. */
 static void
-pad(Text *out, size_t start, int width, bool right)
-{
-	int columns = 0;
-	for (size_t i = start; i < out->size; i++)
-		columns += ((unsigned char)out->data[i] & 0xc0) != 0x80;
-	int missing = width - columns;
-	size_t length = out->size - start;
-	if (missing <= 0)
-		return;
-	text_printf(out, "%*s", missing, "");
-	if (right && !out->failed) {
-		memmove(out->data + start + missing, out->data + start, length);
-		memset(out->data + start, ' ', (size_t)missing);
-	}
-}
-
-static void
-put_bar(Text *out, double use)
+put_bar(Text *out, double use, bool filled)
 {
 	static const char *const part[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	int eighths = (int)(use * 8 * BAR + 0.5);
@@ -37,6 +20,8 @@ put_bar(Text *out, double use)
 	for (int i = 0; i < eighths / 8; i++)
 		text_put(out, "█");
 	text_put(out, part[eighths % 8]);
+	if (filled)
+		text_printf(out, "%*s", BAR - (eighths + 7) / 8, "");
 }
 
 /* ---- each link ---- */
@@ -83,24 +68,10 @@ static void
 put_link(Text *out, const Explained *e, int l, int width)
 {
 	const Link *link = &e->topo->link[l];
-	text_printf(out, "%-*s  %-*s  %-6s  ", width, e->name[link->from], width, e->name[link->to],
-	    link_class_name(link->class));
-	size_t at = out->size;
-	put_figures(out, explain_capacity(e, l));
-	pad(out, at, 13, true);
-	text_put(out, "  ");
-	at = out->size;
-	put_figures(out, e->load[l]);
-	pad(out, at, 9, true);
-	text_put(out, "  ");
-	at = out->size;
-	put_percent(out, explain_use(e, l), e->saturated[l]);
-	pad(out, at, 7, true);
-	text_put(out, "  ");
-	at = out->size;
-	put_bar(out, explain_use(e, l));
-	if (e->tight[l])
-		pad(out, at, BAR, false);
+	text_printf(out, "%-*s  %-*s  %-6s  %13.6g  %9.6g  %5.4g %%  ", width, e->name[link->from], width,
+	    e->name[link->to], link_class_name(link->class), explain_capacity(e, l), e->load[l],
+	    per_cent(explain_use(e, l), e->saturated[l]));
+	put_bar(out, explain_use(e, l), e->tight[l]);
 	put_mark(out, e, l);
 	while (out->size && out->data[out->size - 1] == ' ')
 		out->data[--out->size] = 0;
@@ -117,8 +88,7 @@ put_each_link(Ctx *ctx, const Explained *e, unsigned classes, Text *out)
 	for (int l = 0; l < topo->n_links; l++)
 		if (classes >> topo->link[l].class & 1)
 			ranked[n++] = (struct ranked){ e, l };
-	if (n > 0)
-		qsort(ranked, (size_t)n, sizeof *ranked, by_use);
+	sort_array(ranked, n, sizeof *ranked, by_use);
 	text_printf(out, "%-*s  %-*s  class   capacity GB/s  load GB/s      use\n", width, "from", width, "to");
 	for (int i = 0; i < n; i++)
 		put_link(out, e, ranked[i].link, width);
@@ -208,8 +178,7 @@ find_kinds(Ctx *ctx, const Explained *e, struct kind **out, int *n)
 		kind[l] = (struct kind){ name[link->from], name[link->to], link->class, link->capacity, l, 1,
 		    e->saturated[l], e->tight[l], load, load, load };
 	}
-	if (topo->n_links > 0)
-		qsort(kind, (size_t)topo->n_links, sizeof *kind, by_kind);
+	sort_array(kind, topo->n_links, sizeof *kind, by_kind);
 	*n = 0;
 	for (int l = 0; l < topo->n_links; l++) {
 		if (*n > 0 && kind_order(&kind[*n - 1], &kind[l]) == 0)
@@ -217,8 +186,7 @@ find_kinds(Ctx *ctx, const Explained *e, struct kind **out, int *n)
 		else
 			kind[(*n)++] = kind[l];
 	}
-	if (*n > 0)
-		qsort(kind, (size_t)*n, sizeof *kind, by_first);
+	sort_array(kind, *n, sizeof *kind, by_first);
 	*out = kind;
 	return OK;
 }
@@ -233,23 +201,12 @@ put_each_kind(Ctx *ctx, const Explained *e, Text *out)
 	    "from     to       class   capacity GB/s    links  saturated    tight  least use  average use  most use\n");
 	for (int k = 0; k < n; k++) {
 		double capacity = (double)kind[k].capacity / 1e9;
-		text_printf(out, "%-7s  %-7s  %-6s  ", kind[k].from, kind[k].to, link_class_name(kind[k].class));
-		size_t at = out->size;
-		put_figures(out, capacity);
-		pad(out, at, 13, true);
-		text_printf(out, "  %7d  %9d  %7d  ", kind[k].n, kind[k].saturated, kind[k].tight);
-		at = out->size;
-		put_percent(out, kind[k].least / capacity, kind[k].saturated == kind[k].n);
-		pad(out, at, 9, true);
-		text_put(out, "  ");
-		at = out->size;
-		put_percent(out, kind[k].sum / kind[k].n / capacity, kind[k].saturated == kind[k].n);
-		pad(out, at, 11, true);
-		text_put(out, "  ");
-		at = out->size;
-		put_percent(out, kind[k].most / capacity, kind[k].saturated > 0);
-		pad(out, at, 8, true);
-		text_put(out, "\n");
+		bool all = kind[k].saturated == kind[k].n;
+		text_printf(out, "%-7s  %-7s  %-6s  %13.6g  %7d  %9d  %7d  ", kind[k].from, kind[k].to,
+		    link_class_name(kind[k].class), capacity, kind[k].n, kind[k].saturated, kind[k].tight);
+		text_printf(out, "%7.4g %%  %9.4g %%  %6.4g %%\n", per_cent(kind[k].least / capacity, all),
+		    per_cent(kind[k].sum / kind[k].n / capacity, all),
+		    per_cent(kind[k].most / capacity, kind[k].saturated > 0));
 	}
 	text_put(out, "--links all prints a line for each link\n");
 	return OK;

@@ -1,8 +1,8 @@
 /* The proof of the bound, as text. */
 #include "view/parts.h"
+#include "base/sort.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum {
 	NAMES = 16,		/* of a list of names */
@@ -87,7 +87,7 @@ put_cut_arithmetic(Text *out, const Explained *e)
 		text_printf(out, "%d outside: at most %d/(%d x %d) x ", t, n, s, t);
 		break;
 	}
-	put_gbs(out, sum);
+	text_printf(out, "%.6g GB/s", sum);
 	if (sched->coll != BROADCAST && sched->coll != REDUCE && sched->coll != ALLREDUCE) {
 		text_printf(out, " = %.6g GB/s", frac_double(sched->bound.rate) / 1e9);
 	}
@@ -116,7 +116,7 @@ put_arithmetic(Text *out, const Explained *e)
 		    ? "no tree costs less than 1 at these prices: at most the sum of capacity x price = "
 		    : "the cheapest trees of all blocks together cost at least 1: "
 			"at most the sum of capacity x length = ");
-		put_gbs(out, rate);
+		text_printf(out, "%.6g GB/s", rate);
 		return;
 	}
 }
@@ -136,7 +136,7 @@ put_cut(Text *out, const Explained *e)
 		if (!e->tight[l] || terms++ >= TERMS)
 			continue;
 		text_put(out, terms > 1 ? " + " : "");
-		put_figures(out, explain_capacity(e, l));
+		text_printf(out, "%.6g", explain_capacity(e, l));
 	}
 	if (n > TERMS)
 		text_printf(out, " + %d more", n - TERMS);
@@ -203,16 +203,14 @@ put_prices(Ctx *ctx, Text *out, const Explained *e)
 	for (int l = 0; l < topo->n_links; l++)
 		if (e->tight[l])
 			priced[n_tight++] = (struct priced){ topo->link[l].capacity, e->sched->bound.price[l], l, 1 };
-	if (n_tight > 0)
-		qsort(priced, (size_t)n_tight, sizeof *priced, by_price);
+	sort_array(priced, n_tight, sizeof *priced, by_price);
 	for (int i = 0; i < n_tight; i++) {
 		if (n > 0 && price_order(&priced[n - 1], &priced[i]) == 0)
 			priced[n - 1].n++;
 		else
 			priced[n++] = priced[i];
 	}
-	if (n > 0)
-		qsort(priced, (size_t)n, sizeof *priced, by_first_priced);
+	sort_array(priced, n, sizeof *priced, by_first_priced);
 	for (int k = 0; k < n && k < 4 * TERMS; k++) {
 		text_printf(out, "%d links of %.6g GB/s", priced[k].n, gb(priced[k].capacity));
 		text_printf(out, " x %" PRId64 "/%" PRId64 " = ", (int64_t)priced[k].price.num, priced[k].price.den);

@@ -1,29 +1,10 @@
 /* Numbers, segments and routes in words. */
 #include "view/parts.h"
 
-#include <stdio.h>
-
-void
-put_figures(Text *out, double value)
+double
+per_cent(double value, bool whole)
 {
-	char figures[32];
-	snprintf(figures, sizeof figures, "%.6g", value);
-	text_put(out, figures);
-}
-
-void
-put_gbs(Text *out, double value)
-{
-	text_printf(out, "%.6g GB/s", value);
-}
-
-void
-put_percent(Text *out, double value, bool whole)
-{
-	char figures[32];
-	double percent = whole ? 100 : value * 100 > 99.99 ? 99.99 : value * 100;
-	snprintf(figures, sizeof figures, "%.4g %%", percent);
-	text_put(out, figures);
+	return whole ? 100 : value * 100 > 99.99 ? 99.99 : value * 100;
 }
 
 void

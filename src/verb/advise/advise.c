@@ -1,9 +1,9 @@
 /* blinkc advise: a batch without files, whose classes are ranked. */
 #include "verb/advise/advise.h"
+#include "base/sort.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static int
@@ -68,8 +68,7 @@ rank_classes(Ctx *ctx, const Batch *b, Advice *out)
 		out->n_disconnected += batch_class(b, s).disconnected;
 	for (int c = 0; c < out->n_classes; c++)
 		rate_class(out, &out->class[c]);
-	if (out->n_classes > 0)
-		qsort(out->class, (size_t)out->n_classes, sizeof *out->class, by_rate);
+	sort_array(out->class, out->n_classes, sizeof *out->class, by_rate);
 	for (int c = 0, best = 0; c < out->n_classes; c++) {
 		AdvisedClass *class = &out->class[c];
 		best = class->n == out->class[best].n ? best : c;

@@ -1,8 +1,8 @@
 /* The index of a batch: each job takes the schedule of its class, in ranks by the isomorphism that canonical forms
  * give. */
 #include "verb/batch/batch.h"
+#include "base/sort.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 int
@@ -163,12 +163,6 @@ add_rooted(const struct listing *list, Collective coll, int j)
 	return best < 0 ? OK : add_entry(list, j, best, job_variant(b, m, j, best), best_plan);
 }
 
-static int
-by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Digests of the other machines that files of the index are for. used: of each machine, whether it is one. */
 static Status
 list_others(Ctx *ctx, const Batch *b, int m, const bool *used, Index *index)
@@ -177,8 +171,7 @@ list_others(Ctx *ctx, const Batch *b, int m, const bool *used, Index *index)
 	for (int k = 0; k < b->n_machines; k++)
 		if (used[k] && k != m)
 			index->other[index->n_others++] = b->of[k].topo->digest;
-	if (index->n_others > 0)
-		qsort(index->other, (size_t)index->n_others, sizeof *index->other, by_text);
+	sort_array(index->other, index->n_others, sizeof *index->other, order_of_texts);
 	return OK;
 }
 

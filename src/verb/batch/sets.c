@@ -1,18 +1,12 @@
 /* Sets of GPUs: all of them, or those of a list from a job scheduler. */
 #include "verb/batch/batch.h"
+#include "base/sort.h"
 
 #include "base/digest.h"
 #include "model/gpu_list.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static int
-by_number(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-	return (x > y) - (x < y);
-}
 
 int
 set_order(const void *a, const void *b)
@@ -134,8 +128,7 @@ sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine
 		memcpy(gpu, line.gpu, (size_t)line.n * sizeof *gpu);
 		set[n++] = (GpuSet){ line.n, gpu };
 	}
-	if (n > 0)
-		qsort(set, (size_t)n, sizeof *set, set_order);
+	sort_array(set, n, sizeof *set, set_order);
 	for (int i = 0; i < n; i++)
 		if (i == 0 || set_order(&set[i], &set[unique - 1]) != 0)
 			set[unique++] = set[i];
@@ -157,7 +150,7 @@ sets_of_jobs(Ctx *ctx, const GpuSet *job, int n_jobs, GpuSet **out, int *n_sets,
 		int *gpu;
 		TRY(NEW(ctx, gpu, job[j].n));
 		memcpy(gpu, job[j].gpu, (size_t)job[j].n * sizeof *gpu);
-		qsort(gpu, (size_t)job[j].n, sizeof *gpu, by_number);
+		qsort(gpu, (size_t)job[j].n, sizeof *gpu, order_of_ints);
 		set[j] = (GpuSet){ job[j].n, gpu };
 	}
 	GpuSet *sorted;

@@ -1,11 +1,11 @@
 #include "verb/check/changes.h"
+#include "base/sort.h"
 #include "base/pool.h"
 #include "compile.h"
 #include "verb/diff/diff.h"
 #include "verb/check/fits_machine.h"
 
 #include <stdatomic.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { SLOTS = 1 << 14, LINE_ROOM = 256, MOST_TRIED = 64 };
@@ -193,8 +193,7 @@ changes_list(Ctx *ctx, const Changes *changes, ChangesList *out)
 	for (int i = 0; i < SLOTS; i++)
 		if (changes->slot[i].state == SLOT_WRITTEN)
 			out->line[out->n++] = changes->slot[i].line;
-	if (n > 0)
-		qsort(out->line, (size_t)n, sizeof *out->line, by_number_in_text);
+	sort_array(out->line, n, sizeof *out->line, by_number_in_text);
 	for (int i = 0; i < n; i++)
 		if (i == 0 || strcmp(out->line[i], out->line[kept - 1]) != 0)
 			out->line[kept++] = out->line[i];

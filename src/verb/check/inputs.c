@@ -1,4 +1,5 @@
 #include "verb/check/check.h"
+#include "base/sort.h"
 #include "base/array.h"
 #include "base/file.h"
 #include "format/file_kind.h"
@@ -179,8 +180,7 @@ group_entries(Ctx *ctx, Inputs *all, int x, int *n_entries)
 	int n = file->index->n_entries;
 	for (int i = 0; i < n; i++)
 		entry[i] = &file->index->entry[i];
-	if (n > 0)
-		qsort(entry, (size_t)n, sizeof *entry, by_file);
+	sort_array(entry, n, sizeof *entry, by_file);
 	file->first_group = all->n_groups;
 	for (int i = 0; i < n; i++) {
 		if (i == 0 || strcmp(entry[i]->file, entry[i - 1]->file) != 0) {
@@ -248,8 +248,7 @@ add_found(struct finding *c)
 	for (int g = 0; g < all->n_groups; g++)
 		if (all->group[g].item < 0 && file_is_there(all->group[g].path))
 			group[n++] = &all->group[g];
-	if (n > 0)
-		qsort(group, (size_t)n, sizeof *group, by_group_path);
+	sort_array(group, n, sizeof *group, by_group_path);
 	for (int i = 0; i < n; i++) {
 		if (i == 0 || strcmp(group[i]->path, group[i - 1]->path) != 0)
 			TRY(add_item(c, group[i]->path, false, &item));

@@ -162,8 +162,7 @@ label_text(Text *out, const struct chart *chart, const PageClass *class, char la
 	if (n > 0)
 		memcpy(label, text.data, n);
 	strcpy(label + n, !text.failed && text.size > n ? "..." : "");
-	out->failed = out->failed || text.failed;
-	text_free(&text);
+	text_drop(out, &text);
 	return strlen(label);
 }
 

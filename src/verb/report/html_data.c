@@ -52,8 +52,7 @@ put_proof(JsonWriter *w, const Explained *e)
 	put_arithmetic(&why, e);
 	json_string(w, "why", why.data ? why.data : "");
 	json_string(w, "claim", bound_claim(bound, e->sched->coll));
-	w->out->failed = w->out->failed || why.failed;
-	text_free(&why);
+	text_drop(w->out, &why);
 }
 
 /* The middle of each vertex in a picture; nothing if the picture would leave vertices out. */

@@ -85,8 +85,7 @@ put_name(JsonWriter *w, const Simulation *s, int link, int lane, int tid)
 	json_string(w, "name", name.data ? name.data : "");
 	json_end(w);
 	json_end(w);
-	w->out->failed = w->out->failed || name.failed;
-	text_free(&name);
+	text_drop(w->out, &name);
 }
 
 static void
@@ -104,8 +103,7 @@ put_use(JsonWriter *w, const Simulation *s, const SimStep *step, const struct us
 	put_time(w, "ts", use->begin);
 	put_time(w, "dur", use->end - use->begin);
 	json_end(w);
-	w->out->failed = w->out->failed || name.failed;
-	text_free(&name);
+	text_drop(w->out, &name);
 }
 
 Status

@@ -1,6 +1,7 @@
 /* blinkc what-if: one batch over the machine and what is left of it, without files; rates before and after are
  * compared. */
 #include "verb/whatif/whatif.h"
+#include "base/sort.h"
 #include "verb/request.h"
 #include "verb/verb.h"
 
@@ -67,8 +68,7 @@ find_costs(Ctx *ctx, WhatIf *w)
 	TRY(NEW(ctx, w->cost, w->b->n_machines));
 	for (int m = 1; m < w->b->n_machines; m++)
 		TRY(cost_of(ctx, w, m, &w->cost[w->n++]));
-	if (w->n > 0)
-		qsort(w->cost, (size_t)w->n, sizeof *w->cost, by_mean);
+	sort_array(w->cost, w->n, sizeof *w->cost, by_mean);
 	return OK;
 }
 
