@@ -1,5 +1,7 @@
 /* Memory of a rank on its GPU: its regions, what it imports of its peers', its state, and what its caller asks for. */
 #include "cuda/regions.h"
+#include "cuda/routes.h"
+#include "support/debug.h"
 #include "support/error.h"
 
 #include <stdlib.h>
@@ -153,13 +155,14 @@ zero(struct gpu *g, CUdeviceptr at, size_t bytes, struct blink_error *err)
 	return err->code;
 }
 
-/* Rings are not read before they are written; flags and packets are. */
+/* Rings are not read before they are written, but for the greeting at the begin of the first (routes.c); flags and
+ * packets are. */
 static int
 zero_region(struct gpu *g, CUdeviceptr at, struct blink_error *err)
 {
 	const struct gpu_layout *l = &g->layout;
 	for (int i = 0; i < l->n_local && err->code == blinkSuccess; i++)
-		zero(g, at + (size_t)i * l->peer_bytes, l->peer_bytes - 2 * l->ring_bytes, err);
+		zero(g, at + (size_t)i * l->peer_bytes, l->peer_bytes - 2 * l->ring_bytes + GPU_GREETING_BYTES, err);
 	return err->code;
 }
 
@@ -285,12 +288,14 @@ take_region(struct gpu *g, int rank, int *fd, const struct gpu_offer *offer, str
 
 /* The peers to exchange with; the number of them. */
 static int
-list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route route, const bool *take,
+list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route route, const unsigned char *reach,
     struct shm_peer *out)
 {
 	int n = 0;
 	for (int i = 0; i < g->self->n_ranks; i++) {
-		if (i == g->self->rank || g->peer[i].local < 0 || (take && !take[i]))
+		if (i == g->self->rank || g->peer[i].local < 0
+		    || (reach && reach[i] != GPU_REACH_DIRECT
+		    && reach[i] != GPU_REACH_UNSEEN))
 			continue;
 		out[n].rank = i;
 		out[n].fd = -1;
@@ -299,15 +304,26 @@ list_peers(const struct gpu *g, const struct gpu_offer *all, enum gpu_route rout
 	return n;
 }
 
+/* Memory of a GPU that this process does not see, if that can be. */
+static unsigned char
+try_region(struct gpu *g, int rank, int *fd, const struct gpu_offer *offer)
+{
+	struct blink_error why = { 0 };
+	if (take_region(g, rank, fd, offer, &why) == blinkSuccess)
+		return GPU_REACH_DIRECT;
+	debug_say(DEBUG_INFO, g->self->rank, "%s", why.text);
+	return GPU_REACH_UNMAPPED;
+}
+
 int
-gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take, struct blink_error *err)
+gpu_regions_import(struct gpu *g, const struct gpu_offer *all, unsigned char *reach, struct blink_error *err)
 {
 	const struct rank_state *self = g->self;
 	struct shm_peer *peer = calloc((size_t)g->layout.n_local, sizeof *peer);
 	struct shm *own = g->regions->shm[GPU_ROUTE_DIRECT];
 	if (!peer)
 		return set_error_memory(err);
-	int n = list_peers(g, all, GPU_ROUTE_DIRECT, take, peer);
+	int n = list_peers(g, all, GPU_ROUTE_DIRECT, reach, peer);
 	if (g->regions->sharing == GPU_SHARING_IPC)
 		shm_exchange_here(own, peer, n, err);
 	else
@@ -315,6 +331,8 @@ gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take,
 	for (int i = 0; i < n && err->code == blinkSuccess; i++) {
 		if (peer[i].memory)
 			use_thread_of_process(g, peer[i].rank, peer[i].memory, err);
+		else if (reach[peer[i].rank] == GPU_REACH_UNSEEN)
+			reach[peer[i].rank] = try_region(g, peer[i].rank, &peer[i].fd, &all[peer[i].rank]);
 		else
 			take_region(g, peer[i].rank, &peer[i].fd, &all[peer[i].rank], err);
 	}

@@ -1,14 +1,17 @@
 /* The GPUs of a communicator: which rank is on which, and how data get from one to another.
  *
  * Each rank makes a region in memory of its GPU, into which all others write (device.h has what). For that their GPUs
- * have to reach it, and their processes need an address of it. Ranks open their regions in three steps:
+ * have to reach it, and their processes need an address of it. Ranks open their regions in these steps, each of them an
+ * exchange:
  *
  *	who	process, and PCI address of the GPU, by which a rank finds a peer's GPU among those that its own
  *		process sees, where it may have another number
- *	access	whose GPU this rank's can access, as its driver says (cuDeviceCanAccessPeer). Of all these rows each
- *		rank makes the same matrix. A pair is direct if both may access the other: data go one way, and
- *		`done` the other
+ *	reach	whose GPU this rank's may reach (routes.h). A process that does not see a GPU cannot ask its driver:
+ *		it tries
  *	offer	the region is there and zeroed: how to get it
+ *	greet	the rank has the regions that it could get, and has written a greeting into each
+ *	found	whose greetings have come. A pair is direct if those of both have: data go one way, and `done` the other
+ *	host	where pairs are not direct: the region in memory of the host is there
  *
  * How a region gets to a peer:
  *
@@ -16,7 +19,8 @@
  *				that may access it; or, where the driver has no VMM, cuCtxEnablePeerAccess lets one in,
  *				which stays: others in the process may have asked for it too
  *	another process		a descriptor (cuMemExportToShareableHandle) over the Unix socket of transport/shm.c,
- *				to who proves to be of the job. Without VMM: cuIpcGetMemHandle, by the bootstrap
+ *				to who proves to be of the job. Without VMM: cuIpcGetMemHandle, by the bootstrap. Either
+ *				way also memory of a GPU that CUDA_VISIBLE_DEVICES hides from this process
  *
  * Pairs that are not direct go through memory of the host: a second region with the same layout, a memfd that both
  * processes register with their drivers, so that both GPUs read and write it. It exists if some pair needs it, or if
@@ -31,6 +35,7 @@
 #include "cuda/calls.h"
 #include "cuda/regions.h"
 #include "cuda/relay.h"
+#include "cuda/routes.h"
 #include "support/error.h"
 
 #include "bootstrap/system.h"
@@ -39,15 +44,6 @@
 #include <string.h>
 
 #define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
-
-enum { PCI_BYTES = 24 };
-
-struct who {
-	uint64_t process;
-	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
-	int32_t copies;			/* enum gpu_copies: the most that it wants */
-	char pci[PCI_BYTES];
-};
 
 /* ---- the own device ---- */
 
@@ -130,164 +126,93 @@ copies_of(struct gpu *g, struct blink_error *err)
 }
 
 static int
-describe_own(struct gpu *g, struct who *out, struct blink_error *err)
+describe_own(struct gpu *g, struct gpu_who *out, struct blink_error *err)
 {
-	*out = (struct who){ .process = process_number(), .copies = copies_of(g, err) };
+	*out = (struct gpu_who){ .process = process_number(), .copies = copies_of(g, err) };
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
 	out->sharing = sharing_of(g, err);
 	if (err->code == blinkSuccess)
-		CHECK(g, device_pci_id(out->pci, PCI_BYTES, g->device), err, "PCI address of device %d",
+		CHECK(g, device_pci_id(out->pci, GPU_PCI_BYTES, g->device), err, "PCI address of device %d",
 		    (int)g->device);
-	snprintf(g->self->device, sizeof g->self->device, "%.*s", PCI_BYTES, out->pci);
+	snprintf(g->self->device, sizeof g->self->device, "%.*s", GPU_PCI_BYTES, out->pci);
 	return err->code;
 }
 
 /* ---- all of them ---- */
 
-/* The number here of the device at that address; -1: this process does not see it. */
-static int
-find_device(struct gpu *g, const char *pci, CUdevice *out, struct blink_error *err)
-{
-	int n = 0;
-	char found[PCI_BYTES] = "";
-	CHECK(g, device_count(&n), err, "count devices");
-	for (int i = 0; i < n && err->code == blinkSuccess; i++) {
-		if (CHECK(g, device_get(out, i), err, "device %d", i) == blinkSuccess
-		    && CHECK(g, device_pci_id(found, PCI_BYTES, *out), err, "PCI address of device %d", i)
-		    == blinkSuccess && strncmp(found, pci, PCI_BYTES) == 0)
-			return i;
-	}
-	return -1;
-}
-
-static bool
-can_access(struct gpu *g, CUdevice device, CUdevice peer, struct blink_error *err)
-{
-	int can = 0;
-	if (device == peer)
-		return true;
-	CHECK(g, device_can_access(&can, device, peer), err, "access of device %d to device %d", (int)device,
-	    (int)peer);
-	return can;
-}
-
-/* row[i]: this rank's GPU can access that of rank i. The devices of this process that can access this rank's, its own
- * first, go to g->peer and to `devices`. */
-static int
-look_at_peers(struct gpu *g, const struct who *who, unsigned char *row, CUdevice *devices, int *n_devices,
-    struct blink_error *err)
-{
-	int rank = g->self->rank;
-	devices[(*n_devices)++] = g->device;
-	for (int i = 0; i < g->self->n_ranks && err->code == blinkSuccess; i++) {
-		CUdevice device;
-		if (g->peer[i].local < 0)
-			continue;
-		bool here = who[i].process == who[rank].process, seen = find_device(g, who[i].pci, &device, err) >= 0;
-		row[i] = seen && can_access(g, g->device, device, err);
-		g->peer[i].device = seen && here ? device : -1;
-		int at = 0;
-		while (at < *n_devices && devices[at] != device)
-			at++;
-		if (seen && here && at == *n_devices && at < GPU_DEVICES && can_access(g, device, g->device, err))
-			devices[(*n_devices)++] = device;
-	}
-	return err->code;
-}
-
 /* What all can do; and how many ranks share this one's GPU. Ranks of one GPU have no copies: their streams may have to
  * wait for one another, where a rank waits for what the other's does next. Nor have ranks of several servers: copies
  * leave no letters for the relay. */
 static void
-agree_on_sharing(struct gpu *g, const struct who *who)
+agree_on_sharing(struct gpu *g, const struct gpu_who *who)
 {
 	int rank = g->self->rank, n = g->self->n_ranks;
 	g->copies = g->layout.n_local < n ? GPU_COPIES_NONE : GPU_COPIES_ALL;
 	for (int i = 0; i < n; i++) {
 		if (g->peer[i].local < 0)
 			continue;
-		g->regions->n_on_gpu += strncmp(who[i].pci, who[rank].pci, PCI_BYTES) == 0;
+		g->regions->n_on_gpu += strncmp(who[i].pci, who[rank].pci, GPU_PCI_BYTES) == 0;
 		if (who[i].sharing < (int)g->regions->sharing)
 			g->regions->sharing = (enum gpu_sharing)who[i].sharing;
 		if (who[i].copies < (int)g->copies)
 			g->copies = (enum gpu_copies)who[i].copies;
 		for (int k = 0; k < i; k++)
-			if (strncmp(who[i].pci, who[k].pci, PCI_BYTES) == 0)
+			if (strncmp(who[i].pci, who[k].pci, GPU_PCI_BYTES) == 0)
 				g->copies = GPU_COPIES_NONE;
 	}
 }
 
-static int
-gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err)
+int
+gpu_gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err)
 {
 	return g->self->events.exchange(g->self->events.context, mine, bytes, all, g->self->deadline, err);
 }
 
-/* rows: a byte for each rank, and one that is 1 if the rank may have calls through the host. *host: some pair or rank
- * needs that. */
+/* ---- open ---- */
+
+/* The regions in memory of GPUs, and which pairs are direct. *host: some pair or rank needs memory of the host. */
 static int
-find_routes(struct gpu *g, const struct who *who, CUdevice *devices, int *n_devices, bool *host,
-    struct blink_error *err)
+open_direct(struct gpu *g, const struct gpu_who *who, struct gpu_offer *all, bool *host, struct blink_error *err)
 {
-	int n = g->self->n_ranks, rank = g->self->rank;
-	size_t bytes = (size_t)n + 1;
-	unsigned char *row = calloc(bytes, bytes + 1), *all = row + bytes;
-	if (!row)
-		return set_error_memory(err);
-	row[n] = g->self->events.has_routes(g->self->events.context);
-	if (look_at_peers(g, who, row, devices, n_devices, err) == blinkSuccess)
-		gather(g, row, bytes, all, err);
-	for (int i = 0; i < n; i++) {
-		if (g->peer[i].local < 0)
-			continue;
-		g->peer[i].direct = all[(size_t)rank * bytes + i] && all[(size_t)i * bytes + rank];
-		*host = *host || all[(size_t)i * bytes + n];
-		for (int k = 0; k < n; k++)
-			*host = *host || (g->peer[k].local >= 0 && !all[(size_t)i * bytes + k]);
-	}
-	free(row);
+	struct gpu_offer mine = { .bytes = 0 };
+	struct gpu_routes routes;
+	if (gpu_routes_open(g, who, &routes, err) == blinkSuccess
+	    && gpu_region_open(g, routes.device, routes.n_devices, &mine, err) == blinkSuccess
+	    && gpu_state_open(g, err) == blinkSuccess && gpu_relay_open(g, err) == blinkSuccess
+	    && gpu_gather(g, &mine, sizeof mine, all, err) == blinkSuccess
+	    && gpu_regions_import(g, all, routes.reach, err) == blinkSuccess)
+		gpu_routes_find(g, who, &routes, host, err);
+	gpu_routes_close(&routes);
 	return err->code;
 }
 
-/* ---- open ---- */
-
 static int
-open_regions(struct gpu *g, const CUdevice *devices, int n_devices, bool host, struct blink_error *err)
+open_regions(struct gpu *g, const struct gpu_who *who, struct blink_error *err)
 {
-	size_t n = (size_t)g->self->n_ranks;
-	struct gpu_offer mine = { .bytes = 0 }, *all = calloc(n, sizeof *all);
-	bool *take = calloc(n, sizeof *take);
-	for (size_t i = 0; i < n && take; i++)
-		take[i] = g->peer[i].direct;
-	if (!all || !take)
+	struct gpu_offer mine = { .bytes = 0 }, *all = calloc((size_t)g->self->n_ranks, sizeof *all);
+	bool host = false;
+	if (!all)
 		set_error_memory(err);
-	else if (gpu_region_open(g, devices, n_devices, &mine, err) == blinkSuccess
-	    && (!host || gpu_host_region_open(g, &mine, err) == blinkSuccess)
-	    && gpu_state_open(g, err) == blinkSuccess && gpu_relay_open(g, err) == blinkSuccess
-	    && gather(g, &mine, sizeof mine, all, err) == blinkSuccess
-	    && gpu_regions_import(g, all, take, err) == blinkSuccess && host)
+	else if (open_direct(g, who, all, &host, err) == blinkSuccess && host
+	    && gpu_host_region_open(g, &mine, err) == blinkSuccess
+	    && gpu_gather(g, &mine, sizeof mine, all, err) == blinkSuccess)
 		gpu_host_regions_import(g, all, err);
 	free(all);
-	free(take);
 	return err->code;
 }
 
 static int
 meet(struct gpu *g, struct blink_error *err)
 {
-	struct who mine, *who = calloc((size_t)g->self->n_ranks, sizeof *who);
-	CUdevice devices[GPU_DEVICES];
-	int n_devices = 0;
-	bool host = false;
+	struct gpu_who mine, *who = calloc((size_t)g->self->n_ranks, sizeof *who);
 	if (!who)
 		set_error_memory(err);
 	else if (CHECK(g, stream_create(&g->regions->stream, CU_STREAM_NON_BLOCKING), err, "make a stream")
 	    == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
-	    && gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
+	    && gpu_gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
 		agree_on_sharing(g, who);
-		if (find_routes(g, who, devices, &n_devices, &host, err) == blinkSuccess)
-			open_regions(g, devices, n_devices, host, err);
+		open_regions(g, who, err);
 	}
 	free(who);
 	return err->code;
@@ -354,7 +279,7 @@ gpu_share_blocks(struct gpu *g, struct blink_error *err)
 		set_error(err, blinkLimit, "cuda: device %d: %d ranks: more than it holds blocks", (int)g->device,
 		    g->regions->n_on_gpu);
 	if (err->code == blinkSuccess)
-		gather(g, &mine, sizeof mine, all, err);
+		gpu_gather(g, &mine, sizeof mine, all, err);
 	g->blocks = most > 0 ? most : INT32_MAX;
 	for (int i = 0; i < n; i++)
 		g->blocks = all[i] < g->blocks ? all[i] : g->blocks;

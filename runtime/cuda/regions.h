@@ -42,8 +42,9 @@ int gpu_region_open(struct gpu *g, const CUdevice *devices, int n, struct gpu_of
 /* The same in memory of the host, for all GPUs. */
 int gpu_host_region_open(struct gpu *g, struct gpu_offer *offer, struct blink_error *err);
 
-/* Take the memory of peers: take[i]: that of rank i. */
-int gpu_regions_import(struct gpu *g, const struct gpu_offer *all, const bool *take, struct blink_error *err);
+/* Take the memory of peers. reach[i]: enum gpu_reach of rank i: of DIRECT that is so, of UNSEEN if it can be, which then
+ * is DIRECT, or UNMAPPED. */
+int gpu_regions_import(struct gpu *g, const struct gpu_offer *all, unsigned char *reach, struct blink_error *err);
 int gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink_error *err);
 
 /* The rank's own state and status. */

@@ -16,6 +16,8 @@
 	X("BLINK_DEVICE_MAP", device_map, TEXT, NULL, \
 	    "CUDA devices of the ranks of this server, in order: 0,1,2,3; a device may have several ranks") \
 	X("BLINK_BLOCKS", blocks, NUMBER, 0, "blocks of a GPU that a call may have; 0: as many as it holds at once") \
+	X("BLINK_P2P", p2p, FLAG, 1, \
+	    "GPUs write into each other's memory; 0: through memory of the host") \
 	X("BLINK_KERNELS", kernels, TEXT, NULL, "modules with kernels of schedules, separated by ':'") \
 	X("BLINK_COPY_ENGINES", copy_engines, AUTO, -1, \
 	    "copy engines of GPUs for calls that do not reduce: 0, auto (for long ones) or 1 (for all)") \

@@ -2,11 +2,11 @@
  * each rank receives is compared with what it should be (call.c); where a schedule was given, its bits with those that
  * one process which drives all ranks gets by the same schedule; and what all ranks receive alike, between them.
  *
- *	matrix [-n RANKS] [-t] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]]
+ *	matrix [-n RANKS] [-t] [-v] [-s SERVERS] [-c CALLS] [-m COUNT] [-b CHUNK] [-r] [-d DIRECTORY [-g GPUS]]
  *	    [-k KIND] [-S SEED] NAME
  *
  * With BLINK_BACKEND=cuda buffers are in memory of GPUs.
- * -t: ranks are threads; else processes. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
+ * -t: ranks are threads; else processes. -v: each of which sees one GPU alone. -s: on so many servers, told apart by BLINK_HOST_ID. -r: buffers are
  * registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index, and the job's GPUs in it;
  * without -d: BLINK_SCHEDULES. -k: calls whose kind begins with that, as "allreduce float32 sum". */
 #include "call.h"
@@ -23,7 +23,7 @@ enum { MOST_CALLS = 20000 };
 struct matrix {
 	const char *name, *directory, *kind;
 	int n, servers, n_calls;
-	bool threads, registered;
+	bool threads, registered, sees_one;
 	size_t most, chunk;
 	uint64_t seed;
 	int gpus[JOB_RANKS], n_gpus;	/* of the index; 0: no index */
@@ -170,6 +170,9 @@ body(struct rank *me)
 		snprintf(host, sizeof host, "server%d", me->rank * m->servers / m->n);
 		setenv("BLINK_HOST_ID", host, 1);
 	}
+	snprintf(gpu, sizeof gpu, "%d", me->rank);
+	if (m->sees_one)
+		setenv("CUDA_VISIBLE_DEVICES", gpu, 1);
 	snprintf(gpu, sizeof gpu, "%d", m->gpus[me->rank]);
 	if (m->n_gpus)
 		config.gpu = gpu;
@@ -269,10 +272,11 @@ name_schedules(struct matrix *m)
 static bool
 read_options(struct matrix *m, int argc, char **argv)
 {
-	for (int o; (o = getopt(argc, argv, "n:ts:c:m:b:rd:g:k:S:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "n:tvs:c:m:b:rd:g:k:S:")) != -1;) {
 		switch (o) {
 		case 'n': m->n = atoi(optarg); break;
 		case 't': m->threads = true; break;
+		case 'v': m->sees_one = true; break;
 		case 's': m->servers = atoi(optarg); break;
 		case 'c': m->n_calls = atoi(optarg); break;
 		case 'm': m->most = (size_t)atol(optarg); break;

@@ -140,6 +140,8 @@ static bool ipc(struct rank *r);
 static bool on_servers(struct rank *r);
 static void without_vmm(void);
 
+static bool sees_own_gpu, lacks_vmm;		/* of processes */
+
 /* A child that waits for the id, which its parent makes when it has forked all: before, it has no thread. 0: the
  * child, which has the id; its deadline is set. */
 static pid_t
@@ -176,7 +178,12 @@ processes_play(int n, bool (*play)(struct rank *))
 		child[i] = fork_rank(to_child[i], &id);
 		if (child[i] == 0) {
 			struct rank r = { .number = i, .n = n, .id = &id, .play = play, .backend = "cuda" };
-			if (play == ipc)
+			if (sees_own_gpu) {
+				char number[8];
+				snprintf(number, sizeof number, "%d", i);
+				setenv("CUDA_VISIBLE_DEVICES", number, 1);
+			}
+			if (play == ipc || lacks_vmm)
 				without_vmm();
 			if (play == on_servers)
 				setenv("BLINK_HOST_ID", i < 2 ? "one" : "another", 1);
@@ -404,6 +411,46 @@ some_direct(struct rank *r)
 	}
 	WANT(r, n > 1 && n < r->n && g->own[GPU_ROUTE_HOST] && g->own[GPU_ROUTE_DIRECT]);
 	return regions(r);
+}
+
+/* Each process sees its own GPU alone, and has the memory of the others' all the same. */
+static bool
+unseen_direct(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	WANT(r, g->device == 0);
+	for (int i = 0; i < r->n; i++)
+		WANT(r, g->peer[i].direct && (i == r->number || g->regions->import[i].memory));
+	WANT(r, !g->own[GPU_ROUTE_HOST]);
+	return regions(r);
+}
+
+static bool
+none_direct(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	for (int i = 0; i < r->n; i++)
+		WANT(r, i == r->number || (!g->peer[i].direct && g->peer[i].region[GPU_ROUTE_HOST]));
+	return regions(r);
+}
+
+/* What GPU 0 writes to GPU 2 does not arrive: neither of the two takes the direct way, others do. */
+static bool
+lost_is_found(struct rank *r)
+{
+	struct gpu *g = gpu_of(r);
+	for (int i = 0; i < r->n; i++)
+		WANT(r, g->peer[i].direct == ((i != 0 || r->number != 2) && (i != 2 || r->number != 0)));
+	WANT(r, meet(r));
+	for (int writes = 1; writes >= 0; writes--) {
+		for (int i = 0; i < r->n; i++) {
+			enum gpu_route route = g->peer[i].direct ? GPU_ROUTE_DIRECT : GPU_ROUTE_HOST;
+			WANT(r, move_pair(r, r->number, i, route, writes));
+			WANT(r, move_pair(r, i, r->number, route, writes));
+		}
+		WANT(r, meet(r));
+	}
+	return true;
 }
 
 /* Two ranks on each of two GPUs. */
@@ -658,6 +705,13 @@ play_case(const char *name)
 	CASE("some processes", processes_play(8, some_direct))
 	CASE("ipc threads", (without_vmm(), threads_play(4, ipc)))
 	CASE("ipc processes", processes_play(3, ipc))
+	CASE("unseen", (sees_own_gpu = true, processes_play(4, unseen_direct)))
+	CASE("unseen ipc", (sees_own_gpu = lacks_vmm = true, processes_play(3, unseen_direct)))
+	CASE("some unseen", (sees_own_gpu = true, processes_play(8, some_direct)))
+	CASE("off", threads_play(3, none_direct))
+	CASE("off processes", processes_play(3, none_direct))
+	CASE("lost", threads_play(4, lost_is_found))
+	CASE("lost unseen", (sees_own_gpu = true, processes_play(4, lost_is_found)))
 	CASE("leave", threads_play(3, one_leaves))
 	CASE("leave ipc", (without_vmm(), threads_play(2, one_leaves)))
 	CASE("memory", threads_play(2, caller_memory))
@@ -753,6 +807,13 @@ main(int argc, char **argv)
 	if (!quick_check())
 		ok(runs("some processes", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml"),
 		    "GPUs without peer access: through the host, processes");
+	ok(runs("unseen", NULL) && (quick_check() || runs("unseen ipc", NULL)),
+	    "each process sees its own GPU alone: peers' memory is mapped");
+	ok(runs("some unseen", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml"), "so where only some GPUs have access");
+	ok(runs("off", "BLINK_P2P=0") && (quick_check() || runs("off processes", "BLINK_P2P=0")),
+	    "BLINK_P2P=0: through the host");
+	ok(runs("lost", "VIRTUAL_GPU_LOST=0:2") && (quick_check() || runs("lost unseen", "VIRTUAL_GPU_LOST=0:2")),
+	    "what is written to a peer and does not arrive: through the host");
 	ok(runs("leave", "BLINK_DEVICE_MAP=0,1,1") && runs("leave", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml")
 	    && runs("leave ipc", NULL), "memory of a rank that has left stays for threads of its process");
 	ok(runs("memory", NULL) && runs("alone", NULL), "memory of the caller");

@@ -72,7 +72,8 @@ test_values(void)
 	ok(with("BLINK_COPY_ENGINES", "auto") == blinkSuccess && got.copy_engines == 0
 	    && with("BLINK_COPY_ENGINES", "1") == blinkSuccess && got.copy_engines > 0
 	    && refuses("BLINK_COPY_ENGINES", "2"), "copy engines");
-	ok(with("BLINK_PIN", "0") == blinkSuccess && !got.pin && with("BLINK_PIN", "1") == blinkSuccess && got.pin,
+	ok(with("BLINK_P2P", "0") == blinkSuccess && !got.p2p && with("BLINK_PIN", "0") == blinkSuccess && !got.pin
+	    && with("BLINK_PIN", "1") == blinkSuccess && got.pin,
 	    "a flag");
 }
 

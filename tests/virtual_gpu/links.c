@@ -385,6 +385,29 @@ linked(int from, int to)
 	return all.linked[from][to] && all.linked[to][from];
 }
 
+/* VIRTUAL_GPU_LOST: "0:3,3:0": whether what device 0 writes to 3 is lost. Numbers are of the topology. */
+static bool lost[DEVICES_MOST][DEVICES_MOST];
+static pthread_once_t lost_once = PTHREAD_ONCE_INIT;
+
+static void
+read_lost(void)
+{
+	const char *text = getenv("VIRTUAL_GPU_LOST");
+	int from, to, n;
+	for (; text && sscanf(text, "%d:%d%n", &from, &to, &n) == 2; text += n + (text[n] == ','))
+		if (from >= 0 && from < DEVICES_MOST && to >= 0 && to < DEVICES_MOST)
+			lost[from][to] = true;
+	if (text && *text)
+		setting_refused("VIRTUAL_GPU_LOST", "want pairs of devices, as 0:3,3:0");
+}
+
+bool
+link_loses(int from, int to)
+{
+	pthread_once(&lost_once, read_lost);
+	return from >= 0 && to >= 0 && lost[all.number[from]][all.number[to]];
+}
+
 /* 0: none of all pairs has more capacity; each capacity below counts. */
 int
 link_rank(int from, int to)

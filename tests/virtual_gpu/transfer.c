@@ -71,7 +71,8 @@ copy_run(struct operation *self, struct context *c)
 	for (size_t at = 0; at < copy->bytes && !work_lost(c, work_now.gone); at += PIECE) {
 		size_t bytes = copy->bytes - at < PIECE ? copy->bytes - at : PIECE;
 		cross(from, to, bytes);
-		copy_bytes(target + at, source + at, bytes);
+		if (!link_loses(c->device, to))
+			copy_bytes(target + at, source + at, bytes);
 	}
 }
 

@@ -380,6 +380,8 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 	char *at = bytes_at(r, to, bytes, true, &owner);
 	bool late = r->weak && owner != r->c->device;
 	forget_early(r, to, bytes);
+	if (owner != HOST && link_loses(r->c->device, owner))
+		return;
 	if (owner != HOST)		/* who reports to the host goes on waiting */
 		watch_end(&r->watch);
 	for (unsigned i = 0; i < bytes; i += 8) {

@@ -26,6 +26,7 @@
  *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait
  *	VIRTUAL_GPU_MEMORY	bytes of each device, 16 GiB by default
  *	VIRTUAL_GPU_VALUES	0: streams can neither wait for values in memory nor write them
+ *	VIRTUAL_GPU_LOST	FROM:TO, comma-separated: what device FROM writes to memory of TO is lost
  *	VIRTUAL_GPU_WEAK	1: stores become visible late, loads get what was there before (twin.h) */
 enum { DEVICES_MOST = 16, HOST = -1 };
 
@@ -143,6 +144,9 @@ CUresult links_open(int *n);
 /* What a device is in all processes, and back (-1: no device). */
 int device_number(int device);
 int device_of_number(int number);
+
+/* VIRTUAL_GPU_LOST: whether what one device writes to memory of another is lost. */
+bool link_loses(int from, int to);
 
 /* What the topology file says of devices, as device.c and memory.c need it. */
 bool linked(int from, int to);				/* peer access is possible */
