@@ -1,6 +1,5 @@
 /* Memory of a rank on its GPU: its regions, what it imports of its peers', its state, and what its caller asks for. */
 #include "cuda/regions.h"
-#include "cuda/routes.h"
 #include "support/debug.h"
 #include "support/error.h"
 

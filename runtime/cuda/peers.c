@@ -163,12 +163,6 @@ agree_on_sharing(struct gpu *g, const struct gpu_who *who)
 	}
 }
 
-int
-gpu_gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err)
-{
-	return g->self->events.exchange(g->self->events.context, mine, bytes, all, g->self->deadline, err);
-}
-
 /* ---- open ---- */
 
 /* The regions in memory of GPUs, and which pairs are direct. *host: some pair or rank needs memory of the host. */

@@ -12,6 +12,18 @@ enum gpu_sharing {
 	GPU_SHARING_VMM			/* cuMemCreate, and a descriptor */
 };
 
+enum { GPU_GREETING_BYTES = 64 };	/* at the begin of a pair's first ring (routes.c) */
+
+/* What a rank knows of its way to a peer's memory. */
+enum gpu_reach {
+	GPU_REACH_NONE,			/* the driver allows none */
+	GPU_REACH_OFF,			/* BLINK_P2P=0 */
+	GPU_REACH_UNSEEN,		/* this process does not see the GPU: its memory can be tried */
+	GPU_REACH_UNMAPPED,		/* that has failed */
+	GPU_REACH_LOST,			/* it is mapped, and the greeting has not come */
+	GPU_REACH_DIRECT
+};
+
 /* A peer's memory that this rank has imported, and gives back. */
 struct gpu_import {
 	CUdeviceptr memory;		/* 0: none */
@@ -42,8 +54,8 @@ int gpu_region_open(struct gpu *g, const CUdevice *devices, int n, struct gpu_of
 /* The same in memory of the host, for all GPUs. */
 int gpu_host_region_open(struct gpu *g, struct gpu_offer *offer, struct blink_error *err);
 
-/* Take the memory of peers. reach[i]: enum gpu_reach of rank i: of DIRECT that is so, of UNSEEN if it can be, which then
- * is DIRECT, or UNMAPPED. */
+/* Take the memory of peers. reach[i]: enum gpu_reach of rank i: DIRECT: take it; UNSEEN: if that can be, which makes it
+ * DIRECT, else UNMAPPED. */
 int gpu_regions_import(struct gpu *g, const struct gpu_offer *all, unsigned char *reach, struct blink_error *err);
 int gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink_error *err);
 

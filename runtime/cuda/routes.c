@@ -15,6 +15,12 @@ same_gpu(const struct gpu_who *a, const struct gpu_who *b)
 	return strncmp(a->pci, b->pci, GPU_PCI_BYTES) == 0;
 }
 
+int
+gpu_gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err)
+{
+	return g->self->events.exchange(g->self->events.context, mine, bytes, all, g->self->deadline, err);
+}
+
 /* ---- what the driver says ---- */
 
 /* The number here of the device at that address; -1: this process does not see it. */
@@ -195,8 +201,8 @@ warn(const struct gpu *g, const struct gpu_who *who, const struct gpu_routes *ro
 			}
 		}
 		if (n > 0)
-			debug_say(DEBUG_WARN, g->self->rank, "cuda: %d pair%s of GPUs through memory of the host, as ranks "
-			    "%d (%.*s) and %d (%.*s): %s", n, n > 1 ? "s" : "", a, GPU_PCI_BYTES, who[a].pci, b,
+			debug_say(DEBUG_WARN, g->self->rank, "cuda: %d pair%s of GPUs through memory of the host, as "
+			    "ranks %d (%.*s) and %d (%.*s): %s", n, n > 1 ? "s" : "", a, GPU_PCI_BYTES, who[a].pci, b,
 			    GPU_PCI_BYTES, who[b].pci, reasons[why]);
 	}
 }

@@ -2,12 +2,9 @@
 #ifndef BLINK_CUDA_ROUTES_H
 #define BLINK_CUDA_ROUTES_H
 
-#include "cuda/gpu.h"
+#include "cuda/regions.h"
 
-enum {
-	GPU_PCI_BYTES = 24,
-	GPU_GREETING_BYTES = 64
-};
+enum { GPU_PCI_BYTES = 24 };
 
 /* What a rank tells the others first. */
 struct gpu_who {
@@ -15,16 +12,6 @@ struct gpu_who {
 	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
 	int32_t copies;			/* enum gpu_copies: the most that it wants */
 	char pci[GPU_PCI_BYTES];
-};
-
-/* What a rank knows of its way to a peer's memory. */
-enum gpu_reach {
-	GPU_REACH_NONE,			/* the driver allows none */
-	GPU_REACH_OFF,			/* BLINK_P2P=0 */
-	GPU_REACH_UNSEEN,		/* this process does not see the GPU: its memory can be tried */
-	GPU_REACH_UNMAPPED,		/* that has failed */
-	GPU_REACH_LOST,			/* it is mapped, and the greeting has not come */
-	GPU_REACH_DIRECT
 };
 
 struct gpu_routes {
@@ -46,7 +33,7 @@ int gpu_routes_find(struct gpu *g, const struct gpu_who *who, struct gpu_routes 
 
 void gpu_routes_close(struct gpu_routes *routes);
 
-/* An exchange of all ranks: cuda/peers.c. */
+/* An exchange of all ranks. */
 int gpu_gather(struct gpu *g, const void *mine, size_t bytes, void *all, struct blink_error *err);
 
 #endif
