@@ -46,7 +46,9 @@ static const struct wide {
 	{ 0x1f680, 0x1f6ff, 2 }, { 0x1f900, 0x1f9ff, 2 }, { 0x20000, 0x3fffd, 2 },
 };
 
-int
+/* Columns of a terminal that it takes: 0 if it joins the one before, 2 of the wide scripts of East Asia and of
+ * pictures. */
+static int
 character_columns(int32_t code)
 {
 	for (size_t i = 0; i < sizeof columns_of / sizeof *columns_of; i++)

@@ -20,10 +20,6 @@ size_t character_at(const char *text, size_t size, int32_t *code);
 /* May it be printed inside a line? */
 bool is_printable(int32_t code);
 
-/* Columns of a terminal that it takes: 0 if it joins the one before, 2 of the wide scripts of East Asia and of
- * pictures. */
-int character_columns(int32_t code);
-
 /* The bytes at the start of a line that fit into so many columns, and the columns that they take. */
 size_t bytes_of_columns(const char *line, int columns, int *used);
 

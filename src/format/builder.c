@@ -336,24 +336,15 @@ static Status
 sort_vertices(Ctx *ctx, Topology *topo)
 {
 	struct place *place;
-	Vertex *sorted;
 	int *number;
 	TRY(TEMP(ctx, place, topo->n_vertices));
 	TRY(TEMP(ctx, number, topo->n_vertices));
-	TRY(NEW(ctx, sorted, topo->n_vertices));
 	for (int v = 0; v < topo->n_vertices; v++)
 		place[v] = place_of(topo, v);
 	qsort(place, (size_t)topo->n_vertices, sizeof *place, by_place);
-	for (int i = 0; i < topo->n_vertices; i++) {
-		sorted[i] = topo->vertex[place[i].vertex];
+	for (int i = 0; i < topo->n_vertices; i++)
 		number[place[i].vertex] = i;
-	}
-	topo->vertex = sorted;
-	for (int l = 0; l < topo->n_links; l++) {
-		topo->link[l].from = number[topo->link[l].from];
-		topo->link[l].to = number[topo->link[l].to];
-	}
-	return OK;
+	return topo_renumber(ctx, number, topo->n_vertices, topo);
 }
 
 /* Latencies of links are those of their classes. */
@@ -410,7 +401,6 @@ finish(TopologyBuilder *b)
 	for (int class = 0; class < N_LINK_CLASSES; class++)
 		if (topo->class[class].given && topo->class[class].capacity == 0)
 			TRY(set_capacity(ctx, topo, (LinkClass)class));
-	TRY(topo_index(ctx, topo));
 	TRY(topo_check(ctx, b->label, topo));
 	return topo_digest(ctx, topo, &topo->digest);
 }

@@ -96,6 +96,27 @@ topo_index(Ctx *ctx, Topology *topo)
 	return index_by(ctx, topo, false, &topo->first_in, &topo->in);
 }
 
+Status
+topo_renumber(Ctx *ctx, const int *now, int n, Topology *topo)
+{
+	const Topology old = *topo;
+	TRY(NEW(ctx, topo->vertex, n));
+	TRY(NEW(ctx, topo->link, old.n_links));
+	topo->n_vertices = n;
+	topo->n_links = 0;
+	for (int v = old.n_vertices - 1; v >= 0; v--)
+		if (now[v] >= 0)
+			topo->vertex[now[v]] = old.vertex[v];
+	for (int l = 0; l < old.n_links; l++) {
+		Link link = old.link[l];
+		link.from = now[link.from];
+		link.to = now[link.to];
+		if (link.from >= 0 && link.to >= 0)
+			topo->link[topo->n_links++] = link;
+	}
+	return topo_index(ctx, topo);
+}
+
 bool
 topo_id_valid(const char *id)
 {

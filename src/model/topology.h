@@ -130,6 +130,10 @@ Status topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out);
 /* Fill first_out, out, first_in and in from the links. */
 Status topo_index(Ctx *ctx, Topology *topo);
 
+/* Other numbers for vertices: now[v], 0 to n - 1; -1: v is left out, with its links. Of several with one number the
+ * first stays. vertex, link and the index of links are new; nodes and ranks stay as they are. */
+Status topo_renumber(Ctx *ctx, const int *now, int n, Topology *topo);
+
 /* 1 to LIMIT_ID_BYTES of A-Z a-z 0-9 _.:@/+- */
 bool topo_id_valid(const char *id);
 

@@ -7,8 +7,7 @@
 void
 sched_block_extent(const Schedule *sched, const Segment *s, Frac *begin, Frac *end)
 {
-	int64_t blocks = collective_blocks(sched->coll, sched->topo->n_ranks),
-	    block = frac_floor_mul(s->offset, blocks);
+	int64_t blocks = collective_blocks(sched->coll, sched->topo->n_ranks), block = sched_segment_block(sched, s);
 	Frac last = FRAC_ONE;
 	frac_add(s->offset, s->length, &last);
 	frac_make((Wide)s->offset.num * blocks - (Wide)block * s->offset.den, s->offset.den, begin);
@@ -46,8 +45,7 @@ sched_extent(const Schedule *sched, const Segment *segment, Frac *begin, Frac *e
 int64_t
 sched_segment_block(const Schedule *sched, const Segment *seg)
 {
-	int64_t blocks = collective_blocks(sched->coll, sched->topo->n_ranks);
-	return (int64_t)((Wide)seg->offset.num * blocks / seg->offset.den);
+	return frac_floor_mul(seg->offset, collective_blocks(sched->coll, sched->topo->n_ranks));
 }
 
 Status

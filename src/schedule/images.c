@@ -101,7 +101,8 @@ element_between(const RankOrbits *o, int rank, int image)
 
 /* ---- blocks ---- */
 
-int64_t
+/* Where an element takes a block of the buffer. */
+static int64_t
 block_image(const RankOrbits *o, Collective coll, int element, int64_t block)
 {
 	int64_t blocks = collective_blocks(coll, o->n);

@@ -41,8 +41,7 @@ int rank_origin(const RankOrbits *orbits, int element, int image);	/* the rank t
 /* The element that takes a rank to another one of its orbit. */
 int element_between(const RankOrbits *orbits, int rank, int image);
 
-/* Where an element takes a block of the buffer; and the block that stands for its orbit, that of the least ranks. */
-int64_t block_image(const RankOrbits *orbits, Collective coll, int element, int64_t block);
+/* The block of the buffer that stands for the orbit of a block, that of the least ranks. */
 int64_t block_representative(const RankOrbits *orbits, Collective coll, int64_t block);
 
 /* Does no element move it? */

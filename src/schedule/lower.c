@@ -154,7 +154,7 @@ lower_segment(struct lowering *l)
 	int n = sched->topo->n_ranks;
 	bool reduces = collective_reduces(sched->coll);
 	int64_t block = sched_segment_block(sched, seg);
-	int holder = reduces ? EVERY_RANK : collective_holder(sched->coll, n, sched->root, block);
+	int holder = collective_holder(sched->coll, n, sched->root, block);
 	int needer = collective_needer(sched->coll, n, sched->root, block);
 
 	TRY(sched_segment_extent(l->ctx, sched, seg, &l->prog->extent[l->s]));

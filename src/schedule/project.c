@@ -58,7 +58,7 @@ project_segment(struct projection *p, int s)
 	const Tree *tree = &seg->tree;
 	int n = sched->topo->n_ranks;
 	int64_t block = sched_segment_block(sched, seg);
-	int holder = p->reduces ? EVERY_RANK : collective_holder(sched->coll, n, sched->root, block);
+	int holder = collective_holder(sched->coll, n, sched->root, block);
 	int needer = collective_needer(sched->coll, n, sched->root, block);
 	project_clear(p);
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {

@@ -138,7 +138,7 @@ follow(struct images *m, const Segment *seg, struct followed *out)
 	int64_t block = sched_segment_block(sched, seg);
 	bool *carried;
 	TRY(new_followed(m, tree, out));
-	out->holder = p->reduces ? EVERY_RANK : collective_holder(sched->coll, n, sched->root, block);
+	out->holder = collective_holder(sched->coll, n, sched->root, block);
 	out->needer = collective_needer(sched->coll, n, sched->root, block);
 	TRY(TEMP(p->ctx, carried, n_edges));
 	for (int r = 0; r < n; r++) {

@@ -6,20 +6,15 @@
  * Vertices of ranks are permuted, with the ends of their links; links and trees keep their numbers. Blocks of a
  * buffer are numbered by ranks, so segments of collectives with blocks move to the blocks of the new ranks. */
 #include "schedule/schedule.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 
 struct relabel {
 	Ctx *ctx;
 	int n;
-	int *now;		/* of each old rank: the new one */
+	int *now;		/* of each old vertex: the new one; others than ranks keep their numbers */
 };
-
-static int
-vertex_now(const struct relabel *r, int v)
-{
-	return v < r->n ? r->now[v] : v;
-}
 
 static Status
 relabel_topology(const struct relabel *r, const Topology *in, const Topology **out)
@@ -27,18 +22,8 @@ relabel_topology(const struct relabel *r, const Topology *in, const Topology **o
 	Topology *topo;
 	TRY(NEW(r->ctx, topo, 1));
 	*topo = *in;
-	TRY(NEW(r->ctx, topo->vertex, in->n_vertices));
-	TRY(NEW(r->ctx, topo->link, in->n_links));
-	for (int v = 0; v < in->n_vertices; v++)
-		topo->vertex[vertex_now(r, v)] = in->vertex[v];
-	for (int l = 0; l < in->n_links; l++) {
-		topo->link[l] = in->link[l];
-		topo->link[l].from = vertex_now(r, in->link[l].from);
-		topo->link[l].to = vertex_now(r, in->link[l].to);
-	}
-	TRY(topo_index(r->ctx, topo));
 	*out = topo;
-	return OK;
+	return topo_renumber(r->ctx, r->now, in->n_vertices, topo);
 }
 
 static Status
@@ -49,7 +34,7 @@ relabel_bound(const struct relabel *r, const Topology *topo, Bound *bound)
 		return OK;
 	TRY(NEW(r->ctx, bound->part, topo->n_vertices));
 	for (int v = 0; v < topo->n_vertices; v++)
-		bound->part[vertex_now(r, v)] = part[v];
+		bound->part[r->now[v]] = part[v];
 	return OK;
 }
 
@@ -66,18 +51,11 @@ relabel_symmetry(const struct relabel *r, const Topology *topo, const Symmetry *
 		int *vertex;
 		TRY(NEW(r->ctx, vertex, topo->n_vertices));
 		for (int v = 0; v < topo->n_vertices; v++)
-			vertex[vertex_now(r, v)] = vertex_now(r, old->vertex[v]);
+			vertex[r->now[v]] = r->now[old->vertex[v]];
 		made->map[i] = (SymmetryMap){ .order = old->order, .vertex = vertex, .link = old->link };
 	}
 	*sym = made;
 	return OK;
-}
-
-static int
-by_number(const void *a, const void *b)
-{
-	int x = *(const int *)a, y = *(const int *)b;
-	return (x > y) - (x < y);
 }
 
 /* Segments lie in one block. */
@@ -99,8 +77,7 @@ relabel_segment(const struct relabel *r, const Schedule *sched, Segment *segment
 	TRY(NEW(r->ctx, segment->to, segment->n_to));
 	for (int i = 0; i < segment->n_to; i++)
 		segment->to[i] = r->now[served[i]];
-	if (segment->n_to > 0)
-		qsort(segment->to, (size_t)segment->n_to, sizeof *segment->to, by_number);
+	sort_array(segment->to, segment->n_to, sizeof *segment->to, order_of_ints);
 	return OK;
 }
 
@@ -110,11 +87,11 @@ sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct relabel r = { .ctx = ctx, .n = in->topo->n_ranks };
 	Schedule *sched;
-	TRY(TEMP(ctx, r.now, r.n));
+	TRY(TEMP(ctx, r.now, in->topo->n_vertices));
 	TRY(NEW(ctx, sched, 1));
 	*sched = *in;
-	for (int i = 0; i < r.n; i++)
-		r.now[rank[i]] = i;
+	for (int v = 0; v < in->topo->n_vertices; v++)
+		r.now[v < r.n ? rank[v] : v] = v;
 	sched->root = in->root < 0 ? -1 : r.now[in->root];
 	TRY(relabel_topology(&r, in->topo, &sched->topo));
 	TRY(relabel_bound(&r, in->topo, &sched->bound));

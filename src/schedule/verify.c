@@ -36,12 +36,6 @@ struct replay {
 	int *count;		/* of each value: work space of count_contributions */
 };
 
-static int64_t
-block_of(const Schedule *sched, const Segment *segment)
-{
-	return frac_floor_mul(segment->offset, collective_blocks(sched->coll, sched->topo->n_ranks));
-}
-
 /* ---- values ---- */
 
 static int
@@ -135,7 +129,7 @@ replay_tree(struct replay *p, int t)
 	const Schedule *sched = p->sched;
 	const Segment *segment = &sched->segment[t];
 	const Tree *tree = &segment->tree;
-	int64_t block = block_of(sched, segment);
+	int64_t block = sched_segment_block(sched, segment);
 	int holder = collective_holder(sched->coll, p->n, sched->root, block);
 	bool add = collective_reduces(sched->coll);
 	p->n_sums = 0;

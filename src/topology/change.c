@@ -152,8 +152,8 @@ topo_losses(Ctx *ctx, const Topology *machine, const char *text, Loss **out, int
 	}
 }
 
-void
-topo_loss_name(const Topology *machine, const Loss *loss, Text *out)
+static void
+put_loss(const Topology *machine, const Loss *loss, Text *out)
 {
 	text_put(out, machine->vertex[loss->a].id);
 	if (loss->b >= 0)
@@ -168,7 +168,7 @@ topo_losses_name(Ctx *ctx, const Topology *machine, const Loss *loss, int n, con
 	Text name = { 0 };
 	for (int i = 0; i < n; i++) {
 		text_put(&name, i ? "," : "");
-		topo_loss_name(machine, &loss[i], &name);
+		put_loss(machine, &loss[i], &name);
 	}
 	*out = text_keep(&ctx->run, &name);
 	return *out ? OK : fail_memory(ctx);
@@ -252,27 +252,22 @@ take_out(Ctx *ctx, const Topology *machine, const Loss *loss, int n, struct left
 static Status
 copy_left(Ctx *ctx, const Topology *machine, const struct left *left, Topology *topo, int *now)
 {
-	TRY(NEW(ctx, topo->vertex, machine->n_vertices));
-	TRY(NEW(ctx, topo->link, machine->n_links));
-	topo->n_vertices = topo->n_ranks = topo->n_links = 0;
+	int n = 0;
+	TRY(TEMP(ctx, topo->link, machine->n_links));
+	topo->n_ranks = topo->n_links = 0;
 	for (int v = 0; v < machine->n_vertices; v++) {
-		now[v] = left->vertex[v] ? topo->n_vertices : -1;
-		if (!left->vertex[v])
-			continue;
-		topo->vertex[topo->n_vertices++] = machine->vertex[v];
-		topo->n_ranks += v < machine->n_ranks;
+		now[v] = left->vertex[v] ? n++ : -1;
+		topo->n_ranks += left->vertex[v] && v < machine->n_ranks;
 	}
 	for (int l = 0; l < machine->n_links; l++) {
 		Link link = machine->link[l];
 		if (left->count[l] == 0)
 			continue;
-		link.from = now[link.from];
-		link.to = now[link.to];
 		link.capacity = link.capacity / link.count * left->count[l];
 		link.count = left->count[l];
 		topo->link[topo->n_links++] = link;
 	}
-	return topo_index(ctx, topo);
+	return topo_renumber(ctx, now, n, topo);
 }
 
 Status
@@ -313,26 +308,17 @@ topo_relays(Ctx *ctx, const Topology *machine, const bool *relay, Topology **out
 	TRY(NEW(ctx, topo, 1));
 	TRY(NEW(ctx, now, machine->n_vertices));
 	*topo = *machine;
-	TRY(NEW(ctx, topo->vertex, machine->n_vertices));
-	TRY(NEW(ctx, topo->link, machine->n_links));
 	for (int pass = 0; pass < 2; pass++) {
 		for (int v = 0; v < machine->n_ranks; v++)
 			if (relay[v] == pass)
 				now[v] = at++;
 		topo->n_ranks = pass ? topo->n_ranks : at;
 	}
-	for (int v = 0; v < machine->n_vertices; v++) {
-		now[v] = v < machine->n_ranks ? now[v] : v;
-		topo->vertex[now[v]] = machine->vertex[v];
-		if (v < machine->n_ranks && relay[v])
-			topo->vertex[now[v]].kind = VERTEX_SWITCH;
-	}
-	for (int l = 0; l < machine->n_links; l++) {
-		topo->link[l] = machine->link[l];
-		topo->link[l].from = now[machine->link[l].from];
-		topo->link[l].to = now[machine->link[l].to];
-	}
-	TRY(topo_index(ctx, topo));
+	for (int v = machine->n_ranks; v < machine->n_vertices; v++)
+		now[v] = v;
+	TRY(topo_renumber(ctx, now, machine->n_vertices, topo));
+	for (int v = topo->n_ranks; v < machine->n_ranks; v++)
+		topo->vertex[v].kind = VERTEX_SWITCH;
 	*out = topo;
 	*gpu = now;
 	return OK;

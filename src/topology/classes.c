@@ -1,5 +1,6 @@
 /* Link classes that a job uses where none are named. */
 #include "topology/topology.h"
+#include "base/disjoint.h"
 
 #include <string.h>
 
@@ -33,14 +34,6 @@ connects(const Topology *topo, const bool *chosen, int start, int n, unsigned cl
 	return true;
 }
 
-static int
-root_of(int *parent, int v)
-{
-	while (parent[v] != v)
-		v = parent[v] = parent[parent[v]];
-	return v;
-}
-
 /* Do links of one class connect the chosen GPUs of each server, whatever their direction? split: the servers where they
  * do not. part, first: work space. */
 static bool
@@ -55,13 +48,13 @@ connects_servers(const Topology *topo, const bool *chosen, const int *gpu, int n
 		bool other = (link->from < topo->n_ranks && !chosen[link->from])
 		    || (link->to < topo->n_ranks && !chosen[link->to]);
 		if (link->class == class && !other)
-			part[root_of(part, link->from)] = root_of(part, link->to);
+			set_join(part, link->from, link->to);
 	}
 	memset(first, -1, (size_t)topo->n_nodes * sizeof *first);
 	memset(split, 0, (size_t)topo->n_nodes * sizeof *split);
 	for (int i = 0; i < n; i++) {
 		int *other = &first[topo->vertex[gpu[i]].node];
-		if (*other >= 0 && root_of(part, *other) != root_of(part, gpu[i]))
+		if (*other >= 0 && set_root(part, *other) != set_root(part, gpu[i]))
 			any = split[topo->vertex[gpu[i]].node] = true;
 		*other = gpu[i];
 	}

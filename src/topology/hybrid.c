@@ -153,26 +153,17 @@ static Status
 join_switches(Ctx *ctx, const Topology *split, Topology **out)
 {
 	Topology *topo;
-	int *whole;
+	int *whole, n = 0;
 	TRY(NEW(ctx, topo, 1));
 	*topo = *split;
 	TRY(TEMP(ctx, whole, split->n_vertices));
-	TRY(NEW(ctx, topo->vertex, split->n_vertices));
-	TRY(NEW(ctx, topo->link, split->n_links));
-	topo->n_vertices = 0;
 	for (int v = 0; v < split->n_vertices; v++) {
 		/* Copies follow each other. */
-		if (topo->n_vertices == 0 || topo->vertex[topo->n_vertices - 1].id != split->vertex[v].id)
-			topo->vertex[topo->n_vertices++] = split->vertex[v];
-		whole[v] = topo->n_vertices - 1;
-	}
-	for (int l = 0; l < split->n_links; l++) {
-		topo->link[l] = split->link[l];
-		topo->link[l].from = whole[split->link[l].from];
-		topo->link[l].to = whole[split->link[l].to];
+		n += v == 0 || split->vertex[v - 1].id != split->vertex[v].id;
+		whole[v] = n - 1;
 	}
 	*out = topo;
-	return topo_index(ctx, topo);
+	return topo_renumber(ctx, whole, n, topo);
 }
 
 Status

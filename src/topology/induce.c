@@ -93,26 +93,24 @@ mark_kept(Ctx *ctx, const Topology *topo, const int *gpu, int n, unsigned classe
 }
 
 static Status
-copy_vertices(Ctx *ctx, const Topology *topo, const int *gpu, int n, const bool *keep, int *new_of, Topology *job)
+copy_vertices(Ctx *ctx, const Topology *topo, const int *gpu, int n, const bool *keep, Topology *job)
 {
-	int *node_of;
-	int n_kept = n;
+	int *node_of, *new_of, n_kept = n;
 	TRY(TEMP(ctx, node_of, topo->n_nodes));
-	memset(node_of, -1, (size_t)topo->n_nodes * sizeof *node_of);
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		n_kept += keep[v];
-	TRY(NEW(ctx, job->vertex, n_kept));
+	TRY(TEMP(ctx, new_of, topo->n_vertices));
 	TRY(NEW(ctx, job->node, topo->n_nodes));
+	memset(new_of, -1, (size_t)topo->n_vertices * sizeof *new_of);
 	for (int i = 0; i < n; i++)
 		new_of[gpu[i]] = i;
-	job->n_ranks = job->n_vertices = n;
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
 		if (keep[v])
-			new_of[v] = job->n_vertices++;
-	for (int v = 0; v < topo->n_vertices; v++)
-		if (keep[v])
-			job->vertex[new_of[v]] = topo->vertex[v];
+			new_of[v] = n_kept++;
+	job->vertex = topo->vertex;
+	job->n_vertices = topo->n_vertices;
+	job->n_ranks = n;
+	TRY(topo_renumber(ctx, new_of, n_kept, job));
 	/* Nodes keep their order; those without a vertex are dropped. */
+	memset(node_of, -1, (size_t)topo->n_nodes * sizeof *node_of);
 	for (int v = 0; v < job->n_vertices; v++)
 		if (job->vertex[v].node >= 0)
 			node_of[job->vertex[v].node] = 0;
@@ -129,20 +127,12 @@ copy_vertices(Ctx *ctx, const Topology *topo, const int *gpu, int n, const bool 
 }
 
 static Status
-copy_links(Ctx *ctx, const Topology *topo, const bool *keep, const int *new_of, Topology *job)
+keep_links(Ctx *ctx, const Topology *topo, const bool *keep, Topology *job)
 {
-	int n = 0;
+	TRY(TEMP(ctx, job->link, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
-		n += keep[topo->n_vertices + l];
-	TRY(NEW(ctx, job->link, n));
-	for (int l = 0; l < topo->n_links; l++) {
-		if (!keep[topo->n_vertices + l])
-			continue;
-		Link *link = &job->link[job->n_links++];
-		*link = topo->link[l];
-		link->from = new_of[link->from];
-		link->to = new_of[link->to];
-	}
+		if (keep[topo->n_vertices + l])
+			job->link[job->n_links++] = topo->link[l];
 	return OK;
 }
 
@@ -210,19 +200,16 @@ topo_induce(Ctx *ctx, const Topology *machine, const int *gpu, int n, const JobL
 	const Topology *topo = links->topo;
 	Topology *job;
 	bool *keep;
-	int *new_of;
 	TRY(NEW(ctx, job, 1));
 	TRY(TEMP(ctx, keep, (size_t)topo->n_vertices + (size_t)topo->n_links));
-	TRY(TEMP(ctx, new_of, topo->n_vertices));
 	job->name = topo->name;
 	job->source = topo->source;
 	job->digest = topo->digest;
 	memcpy(job->class, topo->class, sizeof job->class);
 	/* topo_nic_paths leaves only links in use, whatever their class. */
 	TRY(mark_kept(ctx, topo, gpu, n, topo == machine ? links->classes : ~0u, links->hosts, keep));
-	TRY(copy_vertices(ctx, topo, gpu, n, keep, new_of, job));
-	TRY(copy_links(ctx, topo, keep, new_of, job));
-	TRY(topo_index(ctx, job));
+	TRY(keep_links(ctx, topo, keep, job));
+	TRY(copy_vertices(ctx, topo, gpu, n, keep, job));
 	TRY(check_connected(ctx, job, machine, gpu));
 	arena_release(&ctx->scratch, mark);
 	*out = job;

@@ -1,6 +1,7 @@
 /* Rules for topologies, each a function that looks at pairs of vertices, at vertices, or at all of it. */
 #include "topology/lint.h"
 #include "base/array.h"
+#include "base/disjoint.h"
 #include "topology/topology.h"
 
 #include <stdarg.h>
@@ -18,39 +19,27 @@ lint_rule_name(LintRule rule)
 	return names[rule];
 }
 
-const char *
-lint_rule_what(LintRule rule)
-{
-	static const char *const whats[] = {
-#define X(name, text, what) what,
-		LINT_LIST(X)
-#undef X
-	};
-	return whats[rule];
-}
-
-/* From the slowest that somebody may have measured to the fastest nominal rate. */
-static const ClassRange ranges[N_LINK_CLASSES] = {
-	[LINK_NVLINK] = { 9, 100, 36,
-	    "NVLink 1 to 5 have 20, 25, 25, 25 and 50 GB/s a link, that of GeForce and RTX cards 14; NCCL counts 12 "
-	    "to 40.1 (src/graph/topo.h); half of the slowest is kept for measured rates, twice the fastest for the "
-	    "next" },
-	[LINK_XGMI] = { 15, 100, 16,
-	    "Infinity Fabric between Instinct GPUs has 25 (MI50) to 76.8 GB/s (MI350) a link; RCCL counts 24 to 48" },
-	[LINK_C2C] = { 100, 900, 0, "NVLink-C2C of GH200 and GB200 has 450 GB/s, that of one of two GPUs half" },
-	[LINK_PCIE] = { 0.15, 128, 0,
-	    "gen1 x1 has 0.25 GB/s, of which NCCL counts 0.19; gen6 x16 has 121, nominal 128" },
-	[LINK_QPI] = { 2, 600, 0,
-	    "QPI has 6 as NCCL counts it for two Broadwell, UPI 20.8 to 62, xGMI of EPYC 16 to 128, X-Bus 32 to 64, "
-	    "NVLink-C2C between Grace CPUs 110 to 450" },
-	[LINK_NET] = { 0.1, 200, 0, "Ethernet of 1 Gb/s has 0.125 GB/s, a port of 1.6 Tb/s 200" },
+/* What one link of a class may have in each direction, GB/s, from the slowest that somebody may have measured to the
+ * fastest nominal rate; and how many of them a GPU has at most (0: any number). */
+static const struct range {
+	double least, most;
+	int links;
+} ranges[N_LINK_CLASSES] = {
+	/* NVLink 1 to 5 have 20, 25, 25, 25 and 50 GB/s a link, that of GeForce and RTX cards 14; NCCL counts 12 to
+	 * 40.1 (src/graph/topo.h); half of the slowest is kept for measured rates, twice the fastest for the next. */
+	[LINK_NVLINK] = { 9, 100, 36 },
+	/* Infinity Fabric between Instinct GPUs has 25 (MI50) to 76.8 GB/s (MI350) a link; RCCL counts 24 to 48. */
+	[LINK_XGMI] = { 15, 100, 16 },
+	/* NVLink-C2C of GH200 and GB200 has 450 GB/s, that of one of two GPUs half. */
+	[LINK_C2C] = { 100, 900, 0 },
+	/* gen1 x1 has 0.25 GB/s, of which NCCL counts 0.19; gen6 x16 has 121, nominal 128. */
+	[LINK_PCIE] = { 0.15, 128, 0 },
+	/* QPI has 6 as NCCL counts it for two Broadwell, UPI 20.8 to 62, xGMI of EPYC 16 to 128, X-Bus 32 to 64,
+	 * NVLink-C2C between Grace CPUs 110 to 450. */
+	[LINK_QPI] = { 2, 600, 0 },
+	/* Ethernet of 1 Gb/s has 0.125 GB/s, a port of 1.6 Tb/s 200. */
+	[LINK_NET] = { 0.1, 200, 0 },
 };
-
-ClassRange
-lint_range(LinkClass class)
-{
-	return ranges[class];
-}
 
 /* ---- findings ---- */
 
@@ -133,7 +122,7 @@ static Status
 rule_capacity(struct lint *lint, const LinkPair *pair)
 {
 	char at[160];
-	ClassRange range = ranges[pair->class];
+	struct range range = ranges[pair->class];
 	for (int d = 0; d < 2; d++) {
 		if (pair->first[d] < 0 || bundles(lint->topo, pair))
 			continue;
@@ -316,14 +305,6 @@ look_at_servers(struct lint *lint)
 	return OK;
 }
 
-static int
-root_of(int *part, int v)
-{
-	while (part[v] != v)
-		v = part[v] = part[part[v]];
-	return v;
-}
-
 /* Parts with GPUs, whatever the direction of links, but the largest. */
 static Status
 rule_disconnected(struct lint *lint)
@@ -335,15 +316,15 @@ rule_disconnected(struct lint *lint)
 	for (int v = 0; v < topo->n_vertices; v++)
 		part[v] = v;
 	for (int l = 0; l < topo->n_links; l++)
-		part[root_of(part, topo->link[l].from)] = root_of(part, topo->link[l].to);
+		set_join(part, topo->link[l].from, topo->link[l].to);
 	for (int r = 0; r < topo->n_ranks; r++) {
-		int root = root_of(part, r);
+		int root = set_root(part, r);
 		size[root]++;
 		if (largest < 0 || size[root] > size[largest])
 			largest = root;
 	}
 	for (int r = 0; r < topo->n_ranks; r++) {
-		int root = root_of(part, r), n = size[root];
+		int root = set_root(part, r), n = size[root];
 		bool alone = topo->first_out[r] == topo->first_out[r + 1] && topo->first_in[r] == topo->first_in[r + 1];
 		size[root] = 0;
 		if (root == largest || n == 0 || alone)

@@ -26,17 +26,6 @@ typedef enum {
 } LintRule;
 
 const char *lint_rule_name(LintRule rule);	/* "one-way" */
-const char *lint_rule_what(LintRule rule);
-
-/* What one link of a class may have in each direction, GB/s, and how many of them a GPU has at most (0: any number),
- * with the reasons. */
-typedef struct {
-	double least, most;
-	int links;
-	const char *source;
-} ClassRange;
-
-ClassRange lint_range(LinkClass class);
 
 typedef struct {
 	LintRule rule;

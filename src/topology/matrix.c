@@ -8,6 +8,7 @@
  * to their CPU: at most one switch PIX, several PXB, one CPU PHB, several CPUs that are joined by PCIe NODE, a link
  * between sockets SYS. Three searches from each device find the way that has least of this. */
 #include "topology/topology.h"
+#include "base/disjoint.h"
 
 #include <string.h>
 
@@ -39,14 +40,6 @@ struct fabric {
 	int *enters;	/* of each set: links from it to the device of the column; all 0 between columns */
 };
 
-static int
-root_of(int *part, int v)
-{
-	while (part[v] != v)
-		v = part[v] = part[part[v]];
-	return v;
-}
-
 static bool
 is_switch(const Topology *topo, int v)
 {
@@ -67,7 +60,7 @@ find_fabrics(Ctx *ctx, const Topology *topo, struct fabric *f)
 			const Link *link = &topo->link[l];
 			if (link->class == (k ? LINK_XGMI : LINK_NVLINK) && is_switch(topo, link->from)
 			    && is_switch(topo, link->to))
-				f->part[k][root_of(f->part[k], link->from)] = root_of(f->part[k], link->to);
+				set_join(f->part[k], link->from, link->to);
 		}
 	}
 	return OK;
@@ -80,7 +73,7 @@ count_leaving(const struct fabric *f, int k, int u, bool clear)
 	const Topology *topo = f->topo;
 	for (int i = topo->first_out[u]; i < topo->first_out[u + 1]; i++) {
 		const Link *link = &topo->link[topo->out[i]];
-		int set = root_of(f->part[k], link->to);
+		int set = set_root(f->part[k], link->to);
 		if (link->class == (k ? LINK_XGMI : LINK_NVLINK) && is_switch(topo, link->to))
 			f->leaves[set] = clear ? 0 : f->leaves[set] + link->count;
 	}
@@ -98,11 +91,11 @@ count_joining(const struct fabric *f, int k, int u, int v)
 		if (link->class == class && link->from == u)
 			sum += link->count;
 		if (link->class == class && is_switch(topo, link->from))
-			f->enters[root_of(f->part[k], link->from)] += link->count;
+			f->enters[set_root(f->part[k], link->from)] += link->count;
 	}
 	for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
 		const Link *link = &topo->link[topo->in[i]];
-		int set = root_of(f->part[k], link->from);
+		int set = set_root(f->part[k], link->from);
 		sum += f->leaves[set] < f->enters[set] ? f->leaves[set] : f->enters[set];
 		f->enters[set] = 0;
 	}

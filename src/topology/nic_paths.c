@@ -18,6 +18,7 @@
  * carry what the job sends. A link of the job's classes that none of its GPUs reaches by such links is no link of the
  * job. */
 #include "topology/topology.h"
+#include "base/sort.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -314,12 +315,6 @@ copy_vertices(Ctx *ctx, const struct paths *p, Topology *out)
 	return OK;
 }
 
-static int
-by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* A machine may have an id that is that of a copy. */
 static Status
 check_ids(Ctx *ctx, const Topology *topo)
@@ -328,7 +323,7 @@ check_ids(Ctx *ctx, const Topology *topo)
 	TRY(TEMP(ctx, id, topo->n_vertices));
 	for (int v = 0; v < topo->n_vertices; v++)
 		id[v] = topo->vertex[v].id;
-	qsort(id, (size_t)topo->n_vertices, sizeof *id, by_text);
+	sort_array(id, topo->n_vertices, sizeof *id, order_of_texts);
 	for (int v = 1; v < topo->n_vertices; v++)
 		if (strcmp(id[v - 1], id[v]) == 0)
 			return fail(ctx, BAD_INPUT,

@@ -23,21 +23,17 @@ only_classes(Ctx *ctx, const Topology *machine, const int *gpu, int n, unsigned 
 	TRY(NEW(ctx, some, 1));
 	TRY(TEMP(ctx, new_of, machine->n_vertices));
 	TRY(TEMP(ctx, some->link, machine->n_links));
-	*some = (Topology){ .name = machine->name, .link = some->link, .n_ranks = n,
-		.n_vertices = n + machine->n_vertices - machine->n_ranks };
+	*some = (Topology){ .name = machine->name, .link = some->link, .n_ranks = n, .vertex = machine->vertex,
+		.n_vertices = machine->n_vertices };
 	for (int v = 0; v < machine->n_vertices; v++)
 		new_of[v] = v < machine->n_ranks ? -1 : v - machine->n_ranks + n;
 	for (int i = 0; i < n; i++)
 		new_of[gpu[i]] = i;
-	for (int l = 0; l < machine->n_links; l++) {
-		Link link = machine->link[l];
-		link.from = new_of[link.from];
-		link.to = new_of[link.to];
-		if (classes >> link.class & 1 && link.from >= 0 && link.to >= 0)
-			some->link[some->n_links++] = link;
-	}
+	for (int l = 0; l < machine->n_links; l++)
+		if (classes >> machine->link[l].class & 1)
+			some->link[some->n_links++] = machine->link[l];
 	*out = some;
-	return topo_index(ctx, some);
+	return topo_renumber(ctx, new_of, n + machine->n_vertices - machine->n_ranks, some);
 }
 
 /* Where PCIe and the like join GPUs of a server, all classes; else those that are fast. */

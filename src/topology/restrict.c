@@ -49,25 +49,11 @@ topo_restrict(Ctx *ctx, const Topology *machine, const int *gpu, int n, Topology
 			used[machine->vertex[gpu[i]].node] = true;
 	TRY(keep_nodes(ctx, machine, used, node_place, topo));
 	topo->n_ranks = n;
-	topo->n_vertices = number_vertices(machine, gpu, n, used, place);
-	TRY(NEW(ctx, topo->vertex, topo->n_vertices));
-	for (int v = 0; v < machine->n_vertices; v++) {
-		if (place[v] < 0)
-			continue;
-		Vertex *vertex = &topo->vertex[place[v]];
-		*vertex = machine->vertex[v];
-		vertex->node = vertex->node < 0 ? -1 : node_place[vertex->node];
-	}
-	TRY(NEW(ctx, topo->link, machine->n_links));
-	topo->n_links = 0;
-	for (int l = 0; l < machine->n_links; l++) {
-		Link link = machine->link[l];
-		link.from = place[link.from];
-		link.to = place[link.to];
-		if (link.from >= 0 && link.to >= 0)
-			topo->link[topo->n_links++] = link;
-	}
+	TRY(topo_renumber(ctx, place, number_vertices(machine, gpu, n, used, place), topo));
+	for (int v = 0; v < topo->n_vertices; v++)
+		if (topo->vertex[v].node >= 0)
+			topo->vertex[v].node = node_place[topo->vertex[v].node];
 	arena_release(&ctx->scratch, mark);
 	*out = topo;
-	return topo_index(ctx, topo);
+	return OK;
 }

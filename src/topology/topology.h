@@ -80,7 +80,6 @@ typedef struct {
 Status topo_losses(Ctx *ctx, const Topology *machine, const char *text, Loss **out, int *n);
 
 /* As topo_losses reads it: the one name that files have. */
-void topo_loss_name(const Topology *machine, const Loss *loss, Text *out);
 Status topo_losses_name(Ctx *ctx, const Topology *machine, const Loss *loss, int n, const char **out);
 
 /* Each single loss: between two vertices one physical link, and where there are more all of them; each GPU, NIC and

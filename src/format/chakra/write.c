@@ -163,15 +163,13 @@ put_chunk(struct trace *t, const Segment *s, int64_t size)
 	const Tree *tree = &s->tree;
 	Collective coll = t->sched->coll;
 	int n = t->sched->topo->n_ranks;
-	int holder = collective_reduces(coll) ? EVERY_RANK
-	    : collective_holder(coll, n, t->sched->root, sched_segment_block(t->sched, s));
+	int holder = collective_holder(coll, n, t->sched->root, sched_segment_block(t->sched, s));
 	t->maker = NO_NODE;
 	for (int r = 0; r < n; r++)
 		t->has[r] = holder == EVERY_RANK || holder == r;
 	for (int i = 0; i < tree->n_up + tree->n_down; i++, t->tag++) {
-		bool up = i < tree->n_up;
-		const Edge *e = up ? &tree->up[i] : &tree->down[i - tree->n_up];
-		bool reduces = up && collective_reduces(coll);
+		const Edge *e = tree_hop(tree, i);
+		bool reduces = i < tree->n_up && collective_reduces(coll);
 		if (!collective_reduces(coll) && (!t->has[e->src] || t->has[e->dst]))
 			continue;
 		t->has[e->dst] = true;

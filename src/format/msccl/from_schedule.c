@@ -113,16 +113,15 @@ static Status
 list_hops(struct writer *w, int s, int *time, bool *has)
 {
 	const Tree *tree = &w->sched->segment[s].tree;
-	Collective coll = w->sched->coll;
-	int holder = collective_reduces(coll) ? EVERY_RANK
-	    : collective_holder(coll, w->n, w->sched->root, sched_segment_block(w->sched, &w->sched->segment[s]));
+	int holder = collective_holder(w->sched->coll, w->n, w->sched->root,
+	    sched_segment_block(w->sched, &w->sched->segment[s]));
 	for (int r = 0; r < w->n; r++) {
 		time[r] = 0;
 		has[r] = holder == EVERY_RANK || holder == r;
 	}
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
-		const Edge *e = up ? &tree->up[i] : &tree->down[i - tree->n_up];
+		const Edge *e = tree_hop(tree, i);
 		if (!moves(w, e, up, has))
 			continue;
 		int after = up && time[e->dst] > time[e->src] ? time[e->dst] : time[e->src];
@@ -273,10 +272,8 @@ add_copy(struct writer *w, int s, int r)
 static Status
 add_inputs(struct writer *w, int s)
 {
-	Collective coll = w->sched->coll;
 	const Segment *seg = &w->sched->segment[s];
-	int holder = collective_reduces(coll) ? EVERY_RANK
-	    : collective_holder(coll, w->n, w->sched->root, sched_segment_block(w->sched, seg));
+	int holder = collective_holder(w->sched->coll, w->n, w->sched->root, sched_segment_block(w->sched, seg));
 	Extent extent;
 	TRY(sched_segment_extent(w->ctx, w->sched, seg, &extent));
 	for (int r = 0; r < w->n; r++) {
