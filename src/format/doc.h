@@ -81,6 +81,9 @@ const Doc *doc_get(const Doc *object, const char *name);	/* member, or NULL */
 Status doc_fail(Ctx *ctx, const char *label, const Doc *at, Status status, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* Fail with "label: links[12].capacity: <what is there>: want <want>". */
+Status doc_want(Ctx *ctx, const char *label, const Doc *at, const char *want);
+
 /* Fail with "label: links[12].capacity: missing: want <want>". */
 Status doc_missing(Ctx *ctx, const char *label, const Doc *object, const char *name, const char *want);
 

@@ -34,8 +34,7 @@ doc_need(Ctx *ctx, const char *label, const Doc *object, const char *name, DocKi
 	if (!at)
 		return doc_missing(ctx, label, object, name, kind_text(kind, object->line));
 	if (at->kind != kind)
-		return doc_fail(ctx, label, at, BAD_INPUT, "%s: want %s", doc_found(at).text,
-		    kind_text(kind, object->line));
+		return doc_want(ctx, label, at, kind_text(kind, object->line));
 	*out = at;
 	return OK;
 }

@@ -190,6 +190,12 @@ doc_fail(Ctx *ctx, const char *label, const Doc *at, Status status, const char *
 }
 
 Status
+doc_want(Ctx *ctx, const char *label, const Doc *at, const char *want)
+{
+	return doc_fail(ctx, label, at, BAD_INPUT, "%s: want %s", doc_found(at).text, want);
+}
+
+Status
 doc_missing(Ctx *ctx, const char *label, const Doc *object, const char *name, const char *want)
 {
 	char message[128];

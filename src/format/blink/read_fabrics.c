@@ -14,8 +14,7 @@ read_ports(struct reading *r, const Doc *object, VertexKind *out)
 		TRY(doc_string(r->ctx, r->label, object, "ports", &text));
 	*out = strcmp(text, "gpus") == 0 ? VERTEX_GPU : VERTEX_NIC;
 	if (*out == VERTEX_NIC && strcmp(text, "nics") != 0)
-		return doc_fail(r->ctx, r->label, doc_get(object, "ports"), BAD_INPUT, "%s: want \"nics\" or \"gpus\"",
-		    doc_found(doc_get(object, "ports")).text);
+		return doc_want(r->ctx, r->label, doc_get(object, "ports"), "\"nics\" or \"gpus\"");
 	return OK;
 }
 

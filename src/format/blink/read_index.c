@@ -1,5 +1,6 @@
 /* Reader of the index of schedules (blink-index(5)). Unknown members are ignored. */
 #include "format/blink/index_reader.h"
+#include "base/sort.h"
 #include "format/doc.h"
 #include "format/file_kind.h"
 #include "format/format.h"
@@ -26,8 +27,7 @@ read_rate(struct index_reader *r, const Doc *object, const char *name, double *o
 	const Doc *at;
 	TRY(doc_need(r->ctx, r->label, object, name, DOC_NUMBER, &at));
 	if (!(at->number >= 0 && at->number <= 1e15))
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want a rate, 0 to 1e15 (GB/s)",
-		    doc_found(at).text);
+		return doc_want(r->ctx, r->label, at, "a rate, 0 to 1e15 (GB/s)");
 	*out = at->number;
 	return OK;
 }
@@ -68,8 +68,7 @@ read_file(struct index_reader *r, const Doc *object, const char *name, const cha
 	const char *path;
 	TRY(doc_string(r->ctx, r->label, object, name, &path));
 	if (!index_path_is_inside(path))
-		return doc_fail(r->ctx, r->label, doc_get(object, name), BAD_INPUT,
-		    "%s: want a path below the index, without . and ..", doc_found(doc_get(object, name)).text);
+		return doc_want(r->ctx, r->label, doc_get(object, name), "a path below the index, without . and ..");
 	return index_keep_file(r, path, strlen(path), out);
 }
 
@@ -82,7 +81,7 @@ read_form(struct index_reader *r, const Doc *object, uint64_t *out)
 	if (!at)
 		return OK;
 	if (at->kind != DOC_STRING || strlen(at->text) != 16 || strspn(at->text, "0123456789abcdef") != 16)
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want 16 digits of base 16", doc_found(at).text);
+		return doc_want(r->ctx, r->label, at, "16 digits of base 16");
 	for (const char *c = at->text; *c; c++)
 		*out = *out << 4 | (uint64_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
 	return OK;
@@ -93,16 +92,14 @@ read_links(struct index_reader *r, const Doc *topo)
 {
 	const Doc *list = doc_get(topo, "links"), *routes = doc_get(topo, "routes");
 	if (routes && (routes->kind != DOC_STRING || !routes_parse(routes->text, &r->index->routes)))
-		return doc_fail(r->ctx, r->label, routes, BAD_INPUT, "%s: want %s", doc_found(routes).text,
-		    names_wanted(routes_names).text);
+		return doc_want(r->ctx, r->label, routes, names_wanted(routes_names).text);
 	if (!list)
 		return OK;
 	TRY(doc_need(r->ctx, r->label, topo, "links", DOC_ARRAY, &list));
 	for (int i = 0; i < list->n; i++) {
 		LinkClass class;
 		if (list->child[i]->kind != DOC_STRING || !link_class_parse(list->child[i]->text, &class))
-			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a class of links",
-			    doc_found(list->child[i]).text);
+			return doc_want(r->ctx, r->label, list->child[i], "a class of links");
 		r->index->links |= 1u << class;
 	}
 	return OK;
@@ -116,8 +113,7 @@ read_baselines(struct index_reader *r, const Doc *object, IndexEntry *entry)
 	if (!at)
 		return OK;
 	if (at->kind != DOC_OBJECT)
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want an object, as { \"nccl-2.4\": 6 }",
-		    doc_found(at).text);
+		return doc_want(r->ctx, r->label, at, "an object, as { \"nccl-2.4\": 6 }");
 	if (at->n > LIMIT_BASELINES)
 		return doc_fail(r->ctx, r->label, at, LIMIT, "%d entries: want at most %d", at->n, LIMIT_BASELINES);
 	TRY(NEW(r->ctx, baseline, at->n));
@@ -142,8 +138,7 @@ read_sizes(struct index_reader *r, const Doc *object, IndexEntry *entry)
 	if (!at)
 		return OK;
 	if (at->kind != DOC_ARRAY || at->n != 2)
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want two numbers of bytes, as [0, 65536]",
-		    doc_found(at).text);
+		return doc_want(r->ctx, r->label, at, "two numbers of bytes, as [0, 65536]");
 	TRY(doc_int(r->ctx, r->label, at->child[0], 0, LIMIT_MESSAGE, &entry->from));
 	TRY(doc_int(r->ctx, r->label, at->child[1], 0, LIMIT_MESSAGE, &entry->to));
 	if (entry->from > entry->to)
@@ -159,13 +154,12 @@ read_entry(struct index_reader *r, const Doc *object, IndexEntry *entry)
 	const char *text;
 	int n;
 	if (object->kind != DOC_OBJECT)
-		return doc_fail(r->ctx, r->label, object, BAD_INPUT, "%s: want an object", doc_found(object).text);
+		return doc_want(r->ctx, r->label, object, "an object");
 	TRY(read_distinct(r, object, "gpus", 0, r->index->n_gpus, &entry->n, &entry->gpu));
 	TRY(read_distinct(r, object, "ranks", entry->n, 0, &n, &entry->rank));
 	TRY(doc_string(r->ctx, r->label, object, "collective", &text));
 	if (!collective_parse(text, &entry->coll))
-		return doc_fail(r->ctx, r->label, doc_get(object, "collective"), BAD_INPUT,
-		    "%s: want a collective, as \"allreduce\"", doc_found(doc_get(object, "collective")).text);
+		return doc_want(r->ctx, r->label, doc_get(object, "collective"), "a collective, as \"allreduce\"");
 	const Doc *root = doc_get(object, "root");
 	entry->root = -1;
 	if (collective_rooted(entry->coll))
@@ -208,12 +202,6 @@ check_distinct(struct index_reader *r, const Doc *gpus)
 	return OK;
 }
 
-static int
-by_text(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 /* Digests of other machines whose files serve jobs of this one. */
 static Status
 read_others(struct index_reader *r, const Doc *topo)
@@ -228,13 +216,11 @@ read_others(struct index_reader *r, const Doc *topo)
 	TRY(NEW(r->ctx, index->other, list->n));
 	for (int i = 0; i < list->n; i++) {
 		if (list->child[i]->kind != DOC_STRING)
-			return doc_fail(r->ctx, r->label, list->child[i], BAD_INPUT, "%s: want a digest",
-			    doc_found(list->child[i]).text);
+			return doc_want(r->ctx, r->label, list->child[i], "a digest");
 		index->other[i] = list->child[i]->text;
 	}
 	index->n_others = list->n;
-	if (list->n > 0)
-		qsort(index->other, (size_t)list->n, sizeof *index->other, by_text);
+	sort_array(index->other, list->n, sizeof *index->other, order_of_texts);
 	return OK;
 }
 
@@ -242,7 +228,7 @@ static Status
 read_change(struct index_reader *r, const Doc *object, IndexChange *change)
 {
 	if (object->kind != DOC_OBJECT)
-		return doc_fail(r->ctx, r->label, object, BAD_INPUT, "%s: want an object", doc_found(object).text);
+		return doc_want(r->ctx, r->label, object, "an object");
 	TRY(doc_string(r->ctx, r->label, object, "without", &change->without));
 	TRY(doc_string(r->ctx, r->label, object, "digest", &change->digest));
 	return read_file(r, object, "index", &change->file);
@@ -287,8 +273,7 @@ read_topology(struct index_reader *r, const Doc *root)
 	TRY(TEMP(r->ctx, r->seen, gpus->n));
 	for (int g = 0; g < gpus->n; g++) {
 		if (gpus->child[g]->kind != DOC_STRING || !topo_id_valid(gpus->child[g]->text))
-			return doc_fail(r->ctx, r->label, gpus->child[g], BAD_INPUT, "%s: want the id of a GPU",
-			    doc_found(gpus->child[g]).text);
+			return doc_want(r->ctx, r->label, gpus->child[g], "the id of a GPU");
 		index->gpu[g] = gpus->child[g]->text;
 	}
 	return check_distinct(r, gpus);
@@ -332,11 +317,10 @@ read_head(struct index_reader *r, const Doc *root)
 		return doc_fail(ctx, r->label, root, BAD_INPUT, "not an object: want an index");
 	TRY(doc_string(ctx, r->label, root, "format", &format));
 	if (strcmp(format, "blink-index") != 0)
-		return doc_fail(ctx, r->label, doc_get(root, "format"), BAD_INPUT, "%s: want \"blink-index\"",
-		    doc_found(doc_get(root, "format")).text);
+		return doc_want(ctx, r->label, doc_get(root, "format"), "\"blink-index\"");
 	TRY(doc_need(ctx, r->label, root, "version", DOC_NUMBER, &version));
 	if (version->number != 1)
-		return doc_fail(ctx, r->label, version, BAD_INPUT, "%s: want 1", doc_found(version).text);
+		return doc_want(ctx, r->label, version, "1");
 	TRY(read_topology(r, root));
 	TRY(read_changes(r, root));
 	if (!doc_get(root, "machine"))

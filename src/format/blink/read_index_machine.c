@@ -15,7 +15,7 @@ struct reader {
 static Status
 fail_entry(const struct reader *r, const Doc *at, const char *want)
 {
-	return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want %s", doc_found(at).text, want);
+	return doc_want(r->ctx, r->label, at, want);
 }
 
 static Status

@@ -11,8 +11,7 @@ read_duplex(struct reading *r, const Doc *object, bool *full)
 		TRY(doc_string(r->ctx, r->label, object, "duplex", &text));
 	*full = strcmp(text, "full") == 0;
 	if (!*full && strcmp(text, "simplex") != 0)
-		return doc_fail(r->ctx, r->label, doc_get(object, "duplex"), BAD_INPUT,
-		    "%s: want \"full\" or \"simplex\"", doc_found(doc_get(object, "duplex")).text);
+		return doc_want(r->ctx, r->label, doc_get(object, "duplex"), "\"full\" or \"simplex\"");
 	return OK;
 }
 
@@ -23,9 +22,8 @@ read_end(struct reading *r, const Doc *object, const char *member, int *out)
 	TRY(doc_string(r->ctx, r->label, object, member, &id));
 	*out = vertex_find(r, id);
 	if (*out < 0)
-		return doc_fail(r->ctx, r->label, doc_get(object, member), BAD_INPUT,
-		    "%s: want the id of a GPU, CPU, switch or NIC of this file",
-		    doc_found(doc_get(object, member)).text);
+		return doc_want(r->ctx, r->label, doc_get(object, member),
+		    "the id of a GPU, CPU, switch or NIC of this file");
 	return OK;
 }
 
@@ -56,8 +54,7 @@ read_link(struct reading *r, const Doc *object, Link *link)
 	TRY(read_end(r, object, "from", &link->from));
 	TRY(read_end(r, object, "to", &link->to));
 	if (link->from == link->to)
-		return doc_fail(r->ctx, r->label, doc_get(object, "to"), BAD_INPUT,
-		    "%s: want a vertex other than \"from\"", doc_found(doc_get(object, "to")).text);
+		return doc_want(r->ctx, r->label, doc_get(object, "to"), "a vertex other than \"from\"");
 	TRY(read_class_name(r, object, "class", &link->class));
 	TRY(read_count(r, object, LIMIT_LINK_COUNT, &link->count));
 	TRY(read_numbers(r, object, link));

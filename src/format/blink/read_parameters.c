@@ -120,7 +120,7 @@ parameters_read(Ctx *ctx, const char *label, const char *data, size_t size, Para
 	*out = (Parameters){ .n = 0 };
 	TRY(doc_read_json(ctx, label, data, size, &root));
 	if (root->kind != DOC_OBJECT)
-		return doc_fail(ctx, label, root, BAD_INPUT, "%s: want an object", doc_found(root).text);
+		return doc_want(ctx, label, root, "an object");
 	TRY(read_executors(&r, root));
 	arena_release(&ctx->scratch, mark);
 	return OK;

@@ -75,15 +75,14 @@ read_header(struct reader *r, const Doc *root)
 		return bad(r, root, "not an object", "a schedule");
 	TRY(doc_string(r->ctx, r->label, root, "format", &text));
 	if (strcmp(text, "blink-schedule") != 0)
-		return bad(r, doc_get(root, "format"), doc_found(doc_get(root, "format")).text, "\"blink-schedule\"");
+		return doc_want(r->ctx, r->label, doc_get(root, "format"), "\"blink-schedule\"");
 	TRY(need(r, root, "version", DOC_NUMBER, &version));
 	if (version->number != 1 && version->number != 2)
-		return bad(r, version, doc_found(version).text, "1 or 2");
+		return doc_want(r->ctx, r->label, version, "1 or 2");
 	r->version = (int)version->number;
 	TRY(doc_string(r->ctx, r->label, root, "collective", &text));
 	if (!collective_parse(text, &r->sched->coll))
-		return bad(r, doc_get(root, "collective"), doc_found(doc_get(root, "collective")).text,
-		    "a collective, as \"allreduce\"");
+		return doc_want(r->ctx, r->label, doc_get(root, "collective"), "a collective, as \"allreduce\"");
 	return doc_string(r->ctx, r->label, root, "algorithm", &r->sched->algorithm);
 }
 
@@ -95,7 +94,7 @@ read_root(struct reader *r, const Doc *root)
 	r->sched->root = -1;
 	if (collective_rooted(r->sched->coll))
 		return read_int(r, at, 0, r->topo->n_ranks - 1, &r->sched->root);
-	return at->kind == DOC_NULL ? OK : bad(r, at, doc_found(at).text, "null: the collective has no root");
+	return at->kind == DOC_NULL ? OK : doc_want(r->ctx, r->label, at, "null: the collective has no root");
 }
 
 Status

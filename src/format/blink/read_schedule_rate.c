@@ -53,8 +53,7 @@ read_certificate(struct reader *r, const Doc *rate, Bound *bound)
 	TRY(need(r, rate, "certificate", DOC_OBJECT, &at));
 	TRY(doc_string(r->ctx, r->label, at, "kind", &kind));
 	if (!certificate_parse(kind, &bound->kind))
-		return bad(r, doc_get(at, "kind"), doc_found(doc_get(at, "kind")).text,
-		    names_wanted(certificate_names).text);
+		return doc_want(r->ctx, r->label, doc_get(at, "kind"), names_wanted(certificate_names).text);
 	TRY(NEW(r->ctx, bound->part, r->topo->n_vertices));
 	memset(bound->part, -1, (size_t)r->topo->n_vertices * sizeof *bound->part);
 	switch (bound->kind) {
@@ -101,7 +100,7 @@ read_classes(struct reader *r, const Doc *object, unsigned *out)
 		const Doc *at = array->child[i];
 		LinkClass class;
 		if (at->kind != DOC_STRING || !link_class_parse(at->text, &class) || *out >> class & 1)
-			return bad(r, at, doc_found(at).text, "a link class, each once");
+			return doc_want(r->ctx, r->label, at, "a link class, each once");
 		*out |= 1u << class;
 	}
 	return OK;
@@ -113,11 +112,10 @@ read_baseline(struct reader *r, const Doc *object, Baseline *out)
 	const Doc *at;
 	const char *name;
 	if (object->kind != DOC_OBJECT)
-		return bad(r, object, doc_found(object).text, "an object");
+		return doc_want(r->ctx, r->label, object, "an object");
 	TRY(doc_string(r->ctx, r->label, object, "name", &name));
 	if (!baseline_name_valid(name))
-		return bad(r, doc_get(object, "name"), doc_found(doc_get(object, "name")).text,
-		    "a name, as \"nccl-2.4\"");
+		return doc_want(r->ctx, r->label, doc_get(object, "name"), "a name, as \"nccl-2.4\"");
 	strcpy(out->name, name);
 	TRY(read_classes(r, object, &out->classes));
 	TRY(need(r, object, "rings", DOC_NUMBER, &at));
@@ -126,7 +124,7 @@ read_baseline(struct reader *r, const Doc *object, Baseline *out)
 	out->through = at->flag;
 	TRY(need(r, object, "rate", DOC_NUMBER, &at));
 	if (!(at->number >= 0 && at->number <= 1e15))
-		return bad(r, at, doc_found(at).text, "a rate, 0 to 1e15 (GB/s)");
+		return doc_want(r->ctx, r->label, at, "a rate, 0 to 1e15 (GB/s)");
 	out->rate = at->number;
 	if ((out->rings > 0) != (out->classes != 0) || (out->rings > 0) != (out->rate > 0))
 		return bad(r, object, "links, rings or rate", "all of them, or none");
@@ -140,7 +138,7 @@ schedule_read_baselines(struct reader *r, const Doc *root)
 	if (!array)
 		return OK;
 	if (array->kind != DOC_ARRAY)
-		return bad(r, array, doc_found(array).text, "an array of baselines");
+		return doc_want(r->ctx, r->label, array, "an array of baselines");
 	TRY(count_within(r, array, LIMIT_BASELINES));
 	TRY(NEW(r->ctx, r->sched->baseline, array->n));
 	for (int i = 0; i < array->n; i++)

@@ -36,7 +36,7 @@ read_map(struct reader *r, const Doc *at, Symmetry *sym)
 	int *vertex, *link;
 	const Doc *order;
 	if (at->kind != DOC_OBJECT)
-		return bad(r, at, doc_found(at).text, "{ \"order\", \"ranks\", \"links\" }");
+		return doc_want(r->ctx, r->label, at, "{ \"order\", \"ranks\", \"links\" }");
 	TRY(need(r, at, "order", DOC_NUMBER, &order));
 	TRY(read_int(r, order, 2, r->topo->n_ranks, &map->order));
 	if (map->order > r->topo->n_ranks / sym->size)

@@ -116,7 +116,7 @@ schedule_vertex(struct reader *r, const Doc *at, int *out)
 			hi = mid;
 	}
 	if (lo == r->n_named || strcmp(r->named[lo].id, at->text) != 0)
-		return bad(r, at, doc_found(at).text, "a rank or a switch of topology.links");
+		return doc_want(r->ctx, r->label, at, "a rank or a switch of topology.links");
 	*out = r->named[lo].vertex;
 	return OK;
 }
@@ -145,8 +145,7 @@ read_links(struct reader *r, const Doc *links)
 		TRY(schedule_vertex(r, to, &link->to));
 		TRY(doc_string(r->ctx, r->label, at, "class", &class));
 		if (!link_class_parse(class, &link->class))
-			return bad(r, doc_get(at, "class"), doc_found(doc_get(at, "class")).text,
-			    names_wanted(link_class_names).text);
+			return doc_want(r->ctx, r->label, doc_get(at, "class"), names_wanted(link_class_names).text);
 		/* In a schedule file a capacity is that of all physical links together. */
 		link->count = 1;
 		TRY(doc_scaled(r->ctx, r->label, capacity, BYTES_PER_GB, LIMIT_CAPACITY_MIN,
@@ -161,7 +160,7 @@ read_flag(struct reader *r, const Doc *object, const char *name, bool *out)
 {
 	const Doc *at = doc_get(object, name);
 	if (at && at->kind != DOC_BOOL)
-		return bad(r, at, doc_found(at).text, "true or false");
+		return doc_want(r->ctx, r->label, at, "true or false");
 	*out = at && at->flag;
 	return OK;
 }

@@ -1,5 +1,6 @@
 /* The trees of a schedule file, and its parts. */
 #include "format/blink/schedule_reader.h"
+#include "base/sort.h"
 
 /* ---- trees ---- */
 
@@ -63,7 +64,7 @@ read_to(struct reader *r, const Doc *tree, Segment *segment)
 	for (int i = 0; i < to->n; i++)
 		TRY(read_int(r, to->child[i], 0, r->topo->n_ranks - 1, &segment->to[i]));
 	segment->n_to = to->n;
-	schedule_sort_ranks(segment->to, to->n);
+	sort_array(segment->to, to->n, sizeof *segment->to, order_of_ints);
 	return OK;
 }
 
@@ -121,10 +122,9 @@ read_classes(struct reader *r, const Doc *links, unsigned *out)
 	for (int i = 0; i < links->n; i++) {
 		LinkClass class;
 		if (links->child[i]->kind != DOC_STRING || !link_class_parse(links->child[i]->text, &class))
-			return bad(r, links->child[i], doc_found(links->child[i]).text,
-			    names_wanted(link_class_names).text);
+			return doc_want(r->ctx, r->label, links->child[i], names_wanted(link_class_names).text);
 		if (*out >> class & 1)
-			return bad(r, links->child[i], doc_found(links->child[i]).text, "each class once");
+			return doc_want(r->ctx, r->label, links->child[i], "each class once");
 		*out |= 1u << class;
 	}
 	return OK;

@@ -87,15 +87,13 @@ read_entry(struct reading *r, const Doc *object, struct server *out)
 	TRY(doc_only(r->ctx, r->label, object, members));
 	TRY(doc_string(r->ctx, r->label, object, "file", &name));
 	if (!r->files->dirs)
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want no file by reference here",
-		    doc_found(at).text);
+		return doc_want(r->ctx, r->label, at, "no file by reference here");
 	if (r->files->depth == LIMIT_FILE_LEVELS)
 		return doc_fail(r->ctx, r->label, at, LIMIT, "%s: want files at most %d levels deep",
 		    doc_found(at).text, LIMIT_FILE_LEVELS);
 	if (!is_below(name))
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT,
-		    "%s: want the name of a file, in this directory or below, of A-Z a-z 0-9 _.+- and /",
-		    doc_found(at).text);
+		return doc_want(r->ctx, r->label, at,
+		    "the name of a file, in this directory or below, of A-Z a-z 0-9 _.+- and /");
 	out->numbered = doc_get(object, "count");
 	TRY(read_count(r, object, LIMIT_NODES, &out->copies));
 	TRY(find_file(r, at, &path));

@@ -25,7 +25,7 @@ check_root(struct reading *r)
 {
 	const Doc *root = r->root;
 	if (root->kind != DOC_OBJECT)
-		return doc_fail(r->ctx, r->label, root, BAD_INPUT, "%s: want an object", doc_found(root).text);
+		return doc_want(r->ctx, r->label, root, "an object");
 	if (root->line && strcmp(root->text, "topology") != 0)
 		return doc_fail(r->ctx, r->label, root, BAD_INPUT,
 		    "unknown element: want a <topology format=\"blink-topology\"> element");
@@ -65,8 +65,7 @@ read_head(struct reading *r)
 	TRY(check_root(r));
 	TRY(doc_string(r->ctx, r->label, r->root, "format", &format));
 	if (strcmp(format, "blink-topology") != 0)
-		return doc_fail(r->ctx, r->label, doc_get(r->root, "format"), BAD_INPUT, "%s: want \"blink-topology\"",
-		    doc_found(doc_get(r->root, "format")).text);
+		return doc_want(r->ctx, r->label, doc_get(r->root, "format"), "\"blink-topology\"");
 	const Doc *at = doc_get(r->root, "version");
 	if (!at)
 		return doc_missing(r->ctx, r->label, r->root, "version", "1");

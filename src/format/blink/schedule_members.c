@@ -45,6 +45,6 @@ Status
 read_fraction(struct reader *r, const Doc *at, int64_t most, const char *want, Frac *out)
 {
 	if (at->kind != DOC_STRING || !frac_parse(at->text, out) || frac_cmp(*out, (Frac){ most, 1 }) > 0)
-		return bad(r, at, doc_found(at).text, want);
+		return doc_want(r->ctx, r->label, at, want);
 	return OK;
 }

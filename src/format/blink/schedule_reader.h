@@ -67,9 +67,6 @@ Status schedule_tree_tokens(struct reader *r, Segment *segment, bool *done);
 /* Likewise the tree whose text begins here; *at goes past it. */
 Status schedule_tree_at(struct reader *r, JsonTokens *at, Segment *segment, bool *done);
 
-/* Ascending. */
-void schedule_sort_ranks(int *rank, int n);
-
 /* ---- read_schedule_trees.c, read_schedule_rate.c ---- */
 
 Status schedule_read_parts(struct reader *r, const Doc *root);

@@ -1,6 +1,7 @@
 /* A tree of a schedule file from its tokens. The trees of 2048 GPUs are 100 MB of text; each as Docs would take ten
  * times the time. Whatever is unusual is left to the reader of Docs. */
 #include "base/array.h"
+#include "base/sort.h"
 #include "format/blink/schedule_reader.h"
 
 #include <endian.h>
@@ -19,19 +20,6 @@ struct tree_tokens {
 	int n_edges;		/* of the tree */
 	bool no_memory;
 };
-
-static int
-ascending(const void *a, const void *b)
-{
-	const int *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-void
-schedule_sort_ranks(int *rank, int n)
-{
-	qsort(rank, (size_t)n, sizeof *rank, ascending);
-}
 
 static bool
 grow_edges(struct tree_tokens *t, int n)
@@ -199,7 +187,7 @@ take_to(struct tree_tokens *t)
 	if (!t->segment.to)
 		return false;
 	t->segment.n_to = n;
-	schedule_sort_ranks(t->segment.to, n);
+	sort_array(t->segment.to, n, sizeof *t->segment.to, order_of_ints);
 	return true;
 }
 

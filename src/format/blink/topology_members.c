@@ -73,8 +73,7 @@ read_children(struct reading *r, const Doc *object, const char *name, const Doc 
 	for (int i = 0; i < (*out)->n; i++) {
 		const Doc *child = (*out)->child[i];
 		if (child->kind != DOC_OBJECT)
-			return doc_fail(r->ctx, r->label, child, BAD_INPUT, "%s: want an object",
-			    doc_found(child).text);
+			return doc_want(r->ctx, r->label, child, "an object");
 	}
 	return OK;
 }
@@ -88,7 +87,7 @@ read_flag(struct reading *r, const Doc *object, const char *member, bool *out)
 	if (!at)
 		return OK;
 	if (at->kind != DOC_BOOL && !(spelled && (strcmp(at->text, "true") == 0 || strcmp(at->text, "false") == 0)))
-		return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want true or false", doc_found(at).text);
+		return doc_want(r->ctx, r->label, at, "true or false");
 	*out = spelled ? strcmp(at->text, "true") == 0 : at->flag;
 	return OK;
 }
@@ -112,11 +111,9 @@ read_class_name(struct reading *r, const Doc *object, const char *member, LinkCl
 	TRY(doc_string(r->ctx, r->label, object, member, &name));
 	if (link_class_parse(name, out))
 		return OK;
-	return doc_fail(r->ctx, r->label, doc_get(object, member), BAD_INPUT, "%s: want one of"
-#define X(id, text, what) " " text
-	    LINK_CLASS_LIST(X)
-#undef X
-	    , doc_found(doc_get(object, member)).text);
+	const Doc *at = doc_get(object, member);
+	return doc_fail(r->ctx, r->label, at, BAD_INPUT, "%s: want one of %s", doc_found(at).text,
+	    names_text(link_class_names, ~0u, " ", " ").text);
 }
 
 Status

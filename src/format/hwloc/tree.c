@@ -102,8 +102,7 @@ read_pci(struct reader *r, const Doc *doc, HwPci *out)
 		unsigned *part[] = { &out->domain, &out->bus, &out->device, &out->function, NULL };
 		const char *end = read_hexes(id->text, "::.", (const int[]){ 8, 2, 2, 1 }, part);
 		if (!end || *end)
-			return doc_fail(r->ctx, r->tree->label, id, BAD_INPUT, "%s: want a PCI address as 0000:3b:00.0",
-			    doc_found(id).text);
+			return doc_want(r->ctx, r->tree->label, id, "a PCI address as 0000:3b:00.0");
 		out->known = true;
 	}
 	if (type) {
@@ -112,8 +111,7 @@ read_pci(struct reader *r, const Doc *doc, HwPci *out)
 		end = read_mark(read_mark(end, ' '), '[');
 		end = read_hexes(end, ":", (const int[]){ 4, 4 }, device);
 		if (!end || *end != ']')
-			return doc_fail(r->ctx, r->tree->label, type, BAD_INPUT,
-			    "%s: want a class and a device as 0302 [10de:1db8]", doc_found(type).text);
+			return doc_want(r->ctx, r->tree->label, type, "a class and a device as 0302 [10de:1db8]");
 	}
 	return OK;
 }
@@ -421,9 +419,9 @@ read_version(struct reader *r)
 	if (!version)
 		return OK;
 	if (version->kind != DOC_STRING || version->text[0] < '1' || version->text[0] > '3' || version->text[1] != '.')
-		return doc_fail(r->ctx, r->tree->label, version, BAD_INPUT,
-		    "%s: want 1.x, 2.x or 3.x; lstopo of the hwloc that wrote it can write an earlier one "
-		    "(lstopo --export-xml-flags v2 FILE.xml)", doc_found(version).text);
+		return doc_want(r->ctx, r->tree->label, version,
+		    "1.x, 2.x or 3.x; lstopo of the hwloc that wrote it can write an earlier one "
+		    "(lstopo --export-xml-flags v2 FILE.xml)");
 	r->tree->version = version->text[0] - '0';
 	return OK;
 }
@@ -447,8 +445,7 @@ hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, HwTr
 	for (int i = 0; i < objects->n; i++)
 		TRY(add_object(&r, objects->child[i], -1));
 	if (r.tree->object[0].kind != HW_MACHINE)
-		return doc_fail(ctx, label, doc_get(objects->child[0], "type"), BAD_INPUT, "%s: want a machine around "
-		    "all others", doc_found(doc_get(objects->child[0], "type")).text);
+		return doc_want(ctx, label, doc_get(objects->child[0], "type"), "a machine around all others");
 	TRY(read_matrices(&r, "distances2s"));
 	TRY(read_matrices(&r, "distances2heteros"));
 	*out = r.tree;

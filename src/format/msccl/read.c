@@ -62,8 +62,8 @@ take_op(struct reader *r, const Doc *at, MscclStep *step)
 		}
 	}
 	step->op = MSCCL_NOP;
-	return *text ? doc_fail(r->ctx, r->label, doc_get(at, "type"), BAD_INPUT,
-	    "%s: want s, r, rcs, rrc, rrs, rrcs, cpy, re or nop", doc_found(doc_get(at, "type")).text) : OK;
+	return *text ? doc_want(r->ctx, r->label, doc_get(at, "type"),
+	    "s, r, rcs, rrc, rrs, rrcs, cpy, re or nop") : OK;
 }
 
 static Status
@@ -78,8 +78,7 @@ take_buffer(struct reader *r, const Doc *at, const char *name, MscclStep *step, 
 			return OK;
 		}
 	}
-	return *text ? doc_fail(r->ctx, r->label, doc_get(at, name), BAD_INPUT, "%s: want i, o or s",
-	    doc_found(doc_get(at, name)).text) : OK;
+	return *text ? doc_want(r->ctx, r->label, doc_get(at, name), "i, o or s") : OK;
 }
 
 /* ---- elements ---- */
@@ -194,8 +193,7 @@ read_collective(struct reader *r, const Doc *at)
 	if (!*algo->coll_name || collective_parse(algo->coll_name, &algo->coll))
 		return OK;
 	if (strcmp(algo->coll_name, "reduce_scatter") != 0)
-		return doc_fail(r->ctx, r->label, doc_get(at, "coll"), BAD_INPUT, "%s: want %s",
-		    doc_found(doc_get(at, "coll")).text, names_wanted(collective_names).text);
+		return doc_want(r->ctx, r->label, doc_get(at, "coll"), names_wanted(collective_names).text);
 	algo->coll = REDUCESCATTER;
 	return OK;
 }

@@ -61,8 +61,7 @@ find_target(const struct links *links, const struct nccl_gpu *gpu, const Doc *at
 	if (!*nccl_text(at, "target"))
 		return doc_missing(r->ctx, r->label, at, "target", "a bus id, as 0000:06:00.0");
 	if (!nccl_bus(target->text, &bus))
-		return doc_fail(r->ctx, r->label, target, BAD_INPUT, "%s: want a bus id, as 0000:06:00.0",
-		    doc_found(target).text);
+		return doc_want(r->ctx, r->label, target, "a bus id, as 0000:06:00.0");
 	*out = strcmp(target->text, NCCL_UNKNOWN_BUS) == 0 || strcmp(class, "0x068000") == 0 ? TO_SWITCH
 	    : strcmp(class, "0x068001") == 0 ? TO_CPU : find_gpu(links, bus, gpu->host);
 	if (*out == -1 && strcmp(class, "0x068000") != 0 && strcmp(target->text, NCCL_UNKNOWN_BUS) != 0)

@@ -52,8 +52,7 @@ collect_gpu(struct nccl_reading *r, const Doc *pci, const Doc *gpu, int cpu)
 	if (!*nccl_text(pci, "busid"))
 		return doc_missing(r->ctx, r->label, pci, "busid", "a bus id, as 0000:06:00.0");
 	if (!nccl_bus(nccl_text(pci, "busid"), &new.bus))
-		return doc_fail(r->ctx, r->label, doc_get(pci, "busid"), BAD_INPUT,
-		    "%s: want a bus id, as 0000:06:00.0", doc_found(doc_get(pci, "busid")).text);
+		return doc_want(r->ctx, r->label, doc_get(pci, "busid"), "a bus id, as 0000:06:00.0");
 	if (r->n_gpus == LIMIT_RANKS)
 		return doc_fail(r->ctx, r->label, gpu, LIMIT, "more than %d GPUs", LIMIT_RANKS);
 	new.dev = (int)dev;
