@@ -5,11 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const shells[N_SHELLS] = {
-#define X(name, text) text,
-	SHELL_LIST(X)
-#undef X
-};
+static const char *const shells[N_SHELLS] = { SHELL_LIST(ROW_TEXT) };
 
 bool
 shell_parse(const char *text, Shell *out)

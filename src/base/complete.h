@@ -2,7 +2,7 @@
 #ifndef BLINK_COMPLETE_H
 #define BLINK_COMPLETE_H
 
-#include <stdbool.h>
+#include "base/names.h"
 
 /* name */
 #define SHELL_LIST(X)                                                          \
@@ -10,12 +10,7 @@
 	X(SHELL_ZSH, "zsh")                                                    \
 	X(SHELL_FISH, "fish")
 
-typedef enum {
-#define X(name, text) name,
-	SHELL_LIST(X)
-#undef X
-	N_SHELLS
-} Shell;
+typedef enum { SHELL_LIST(ROW_NAME) N_SHELLS } Shell;
 
 typedef struct {
 	const char *name;

@@ -4,6 +4,10 @@
 
 #include <stdbool.h>
 
+/* What a list of enumerators, LIST(X) with a row X(name, text, ...) for each, becomes: "name," and "text,". */
+#define ROW_NAME(name, ...) name,
+#define ROW_TEXT(name, text, ...) text,
+
 /* Of enumerators 0 .. n-1; NULL: one without a name. For bit sets n is below the bits of an unsigned. */
 typedef struct {
 	int n;

@@ -33,17 +33,9 @@
 
 enum { N_STEPS = 23, N_SPEEDS = 24, N_SCALES = 3 };
 
-const char *const nccl_algorithm_name[N_NCCL_ALGORITHMS] = {
-#define X(name, text) text,
-	NCCL_ALGORITHM_LIST(X)
-#undef X
-};
+const char *const nccl_algorithm_name[N_NCCL_ALGORITHMS] = { NCCL_ALGORITHM_LIST(ROW_TEXT) };
 
-const char *const nccl_protocol_name[N_NCCL_PROTOCOLS] = {
-#define X(name, text) text,
-	NCCL_PROTOCOL_LIST(X)
-#undef X
-};
+const char *const nccl_protocol_name[N_NCCL_PROTOCOLS] = { NCCL_PROTOCOL_LIST(ROW_TEXT) };
 
 const char *const nccl_version_name[N_NCCL_VERSIONS] = { "2.4.8", "2.8.4", "2.19.4", "2.30.7" };
 

@@ -13,24 +13,14 @@
 	X(NCCL_TREE, "tree") \
 	X(NCCL_RING, "ring")
 
-typedef enum {
-#define X(name, text) name,
-	NCCL_ALGORITHM_LIST(X)
-#undef X
-	N_NCCL_ALGORITHMS
-} NcclAlgorithm;
+typedef enum { NCCL_ALGORITHM_LIST(ROW_NAME) N_NCCL_ALGORITHMS } NcclAlgorithm;
 
 #define NCCL_PROTOCOL_LIST(X) \
 	X(NCCL_LL, "LL") \
 	X(NCCL_LL128, "LL128") \
 	X(NCCL_SIMPLE, "Simple")
 
-typedef enum {
-#define X(name, text) name,
-	NCCL_PROTOCOL_LIST(X)
-#undef X
-	N_NCCL_PROTOCOLS
-} NcclProtocol;
+typedef enum { NCCL_PROTOCOL_LIST(ROW_NAME) N_NCCL_PROTOCOLS } NcclProtocol;
 
 extern const char *const nccl_algorithm_name[N_NCCL_ALGORITHMS];
 extern const char *const nccl_protocol_name[N_NCCL_PROTOCOLS];

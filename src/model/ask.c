@@ -5,11 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const packings[N_PACKINGS] = {
-#define X(name, text, what) text,
-	PACKING_LIST(X)
-#undef X
-};
+static const char *const packings[N_PACKINGS] = { PACKING_LIST(ROW_TEXT) };
 
 static const char *const hybrids[N_HYBRIDS] = {
 #define X(name, text, what) [name] = text,

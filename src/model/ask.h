@@ -11,12 +11,7 @@
 	X(PACKING_MWU, "mwu", "multiplicative weights: a rate within epsilon of the optimum") \
 	X(PACKING_EXACT, "exact", "column generation: the optimal rate itself")
 
-typedef enum {
-#define X(name, text, what) name,
-	PACKING_LIST(X)
-#undef X
-	N_PACKINGS
-} PackingKind;
+typedef enum { PACKING_LIST(ROW_NAME) N_PACKINGS } PackingKind;
 
 const char *packing_name(PackingKind kind);	/* "exact" */
 extern const Names packing_names;
@@ -28,9 +23,7 @@ extern const Names packing_names;
 
 typedef enum {
 	HYBRID_NONE,		/* one set of links */
-#define X(name, text, what) name,
-	HYBRID_LIST(X)
-#undef X
+	HYBRID_LIST(ROW_NAME)
 	N_HYBRIDS
 } HybridKind;
 
@@ -46,9 +39,7 @@ extern const Names hybrid_names;
 /* What the hops of trees may take. */
 typedef enum {
 	ROUTES_CHOSEN,		/* any, or with chosen links what topo_choose_links says */
-#define X(name, text, what) name,
-	ROUTES_LIST(X)
-#undef X
+	ROUTES_LIST(ROW_NAME)
 	N_ROUTES
 } Routes;
 

@@ -1,11 +1,7 @@
 /* Names of certificates, and what they prove. */
 #include "model/bound.h"
 
-static const char *const names[] = {
-#define X(name, text) text,
-	CERTIFICATE_LIST(X)
-#undef X
-};
+static const char *const names[] = { CERTIFICATE_LIST(ROW_TEXT) };
 
 const Names certificate_names = { N_CERTIFICATES, names };
 

@@ -12,12 +12,7 @@
 	X(CERTIFICATE_PRICES, "prices")                                        \
 	X(CERTIFICATE_LENGTHS, "lengths")
 
-typedef enum {
-#define X(name, text) name,
-	CERTIFICATE_LIST(X)
-#undef X
-	N_CERTIFICATES
-} CertificateKind;
+typedef enum { CERTIFICATE_LIST(ROW_NAME) N_CERTIFICATES } CertificateKind;
 
 const char *certificate_name(CertificateKind kind);	/* "cut" */
 bool certificate_parse(const char *text, CertificateKind *out);

@@ -3,11 +3,7 @@
 
 #include <limits.h>
 
-static const char *const names[] = {
-#define X(name, text, rooted, reduces, blocks) text,
-	COLLECTIVE_LIST(X)
-#undef X
-};
+static const char *const names[] = { COLLECTIVE_LIST(ROW_TEXT) };
 
 static const struct {
 	bool rooted, reduces;

@@ -16,12 +16,7 @@
 	X(REDUCESCATTER, "reducescatter", false, true, 1)                      \
 	X(ALLTOALL, "alltoall", false, false, 2)
 
-typedef enum {
-#define X(name, text, rooted, reduces, blocks) name,
-	COLLECTIVE_LIST(X)
-#undef X
-	N_COLLECTIVES
-} Collective;
+typedef enum { COLLECTIVE_LIST(ROW_NAME) N_COLLECTIVES } Collective;
 
 enum { EVERY_RANK = -1 };
 

@@ -21,12 +21,7 @@
 	X(MSCCL_REDUCE, "re", false, false, true, true)                        \
 	X(MSCCL_NOP, "nop", false, false, false, false)
 
-typedef enum {
-#define X(name, text, receives, sends, reads, writes) name,
-	MSCCL_OP_LIST(X)
-#undef X
-	N_MSCCL_OPS
-} MscclOp;
+typedef enum { MSCCL_OP_LIST(ROW_NAME) N_MSCCL_OPS } MscclOp;
 
 typedef struct {
 	const char *name;

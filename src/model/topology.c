@@ -6,11 +6,7 @@
 const char *
 vertex_kind_name(VertexKind kind)
 {
-	static const char *const names[] = {
-#define X(name, one, many) one,
-		VERTEX_LIST(X)
-#undef X
-	};
+	static const char *const names[] = { VERTEX_LIST(ROW_TEXT) };
 	return names[kind];
 }
 
@@ -25,11 +21,7 @@ vertex_kind_plural(VertexKind kind)
 	return names[kind];
 }
 
-static const char *const class_names[] = {
-#define X(name, text, what) text,
-	LINK_CLASS_LIST(X)
-#undef X
-};
+static const char *const class_names[] = { LINK_CLASS_LIST(ROW_TEXT) };
 
 const char *
 link_class_name(LinkClass class)

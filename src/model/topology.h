@@ -14,12 +14,7 @@
 	X(VERTEX_SWITCH, "switch", "switches")                                 \
 	X(VERTEX_NIC, "nic", "nics")
 
-typedef enum {
-#define X(name, one, many) name,
-	VERTEX_LIST(X)
-#undef X
-	N_VERTEX_KINDS
-} VertexKind;
+typedef enum { VERTEX_LIST(ROW_NAME) N_VERTEX_KINDS } VertexKind;
 
 /* name in files, what it is */
 #define LINK_CLASS_LIST(X)                                                     \
@@ -30,12 +25,7 @@ typedef enum {
 	X(LINK_QPI, "qpi", "between CPU sockets: QPI, UPI, X-Bus, xGMI of EPYC") \
 	X(LINK_NET, "net", "network: InfiniBand, Ethernet")
 
-typedef enum {
-#define X(name, text, what) name,
-	LINK_CLASS_LIST(X)
-#undef X
-	N_LINK_CLASSES
-} LinkClass;
+typedef enum { LINK_CLASS_LIST(ROW_NAME) N_LINK_CLASSES } LinkClass;
 
 const char *vertex_kind_name(VertexKind kind);	/* "gpu" */
 const char *vertex_kind_plural(VertexKind kind);	/* "gpus" */

@@ -11,12 +11,7 @@
 	X(MSCCL_RCCL, "rccl", "RCCL up to 2.27.7 (ROCm 7.2)")                  \
 	X(MSCCL_MICROSOFT, "msccl", "microsoft/msccl")
 
-typedef enum {
-#define X(name, text, what) name,
-	MSCCL_DIALECT_LIST(X)
-#undef X
-	N_MSCCL_DIALECTS
-} MscclDialect;
+typedef enum { MSCCL_DIALECT_LIST(ROW_NAME) N_MSCCL_DIALECTS } MscclDialect;
 
 /* name, is the file wrong (blinkc check refuses it), or is it only refused by some executors (blinkc lint lists it) */
 #define MSCCL_RULE_LIST(X)                                                     \
@@ -49,12 +44,7 @@ typedef enum {
 	X(MSCCL_RULE_ROOT, "root", false)                                      \
 	X(MSCCL_RULE_ONE_SLOT, "one-slot", false)
 
-typedef enum {
-#define X(name, text, wrong) name,
-	MSCCL_RULE_LIST(X)
-#undef X
-	N_MSCCL_RULES
-} MscclRule;
+typedef enum { MSCCL_RULE_LIST(ROW_NAME) N_MSCCL_RULES } MscclRule;
 
 const char *msccl_rule_name(MscclRule rule);
 bool msccl_rule_wrong(MscclRule rule);

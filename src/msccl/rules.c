@@ -15,11 +15,7 @@ enum { AZURE = 1 << MSCCL_AZURE, RCCL = 1 << MSCCL_RCCL, MICROSOFT = 1 << MSCCL_
 const char *
 msccl_rule_name(MscclRule rule)
 {
-	static const char *const names[] = {
-#define X(name, text, wrong) text,
-		MSCCL_RULE_LIST(X)
-#undef X
-	};
+	static const char *const names[] = { MSCCL_RULE_LIST(ROW_TEXT) };
 	return names[rule];
 }
 
@@ -37,11 +33,7 @@ msccl_rule_wrong(MscclRule rule)
 const char *
 msccl_dialects_text(unsigned dialects, char text[64])
 {
-	static const char *const names[] = {
-#define X(name, text, what) text,
-		MSCCL_DIALECT_LIST(X)
-#undef X
-	};
+	static const char *const names[] = { MSCCL_DIALECT_LIST(ROW_TEXT) };
 	int n = 0;
 	*text = 0;
 	for (int d = 0; d < N_MSCCL_DIALECTS; d++)

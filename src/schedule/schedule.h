@@ -185,11 +185,7 @@ bool index_same_job(const IndexEntry *entry, const Schedule *sched);
 	X(ENTRY_DEPTH, "depth")                                                \
 	X(ENTRY_BASELINES, "baselines")
 
-typedef enum {
-#define X(name, text) name,
-	ENTRY_MEMBER_LIST(X)
-#undef X
-} EntryMember;
+typedef enum { ENTRY_MEMBER_LIST(ROW_NAME) } EntryMember;
 
 const char *entry_member_name(EntryMember member);
 

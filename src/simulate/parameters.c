@@ -3,11 +3,7 @@
 
 #include <string.h>
 
-static const char *const names[] = {
-#define X(name, text, what) text,
-	EXECUTOR_LIST(X)
-#undef X
-};
+static const char *const names[] = { EXECUTOR_LIST(ROW_TEXT) };
 const Names executor_names = { N_EXECUTORS, names };
 
 const SimParameter sim_parameters[] = {

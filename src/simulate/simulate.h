@@ -21,12 +21,7 @@
 	X(EXECUTOR_COPY, "copy", "copy engines, with an operation for each chunk; kernels only add") \
 	X(EXECUTOR_HOST, "host", "threads of the hosts, one message after the other")
 
-typedef enum {
-#define X(name, text, what) name,
-	EXECUTOR_LIST(X)
-#undef X
-	N_EXECUTORS
-} Executor;
+typedef enum { EXECUTOR_LIST(ROW_NAME) N_EXECUTORS } Executor;
 
 extern const Names executor_names;
 

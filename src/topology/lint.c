@@ -11,11 +11,7 @@
 const char *
 lint_rule_name(LintRule rule)
 {
-	static const char *const names[] = {
-#define X(name, text, what) text,
-		LINT_LIST(X)
-#undef X
-	};
+	static const char *const names[] = { LINT_LIST(ROW_TEXT) };
 	return names[rule];
 }
 

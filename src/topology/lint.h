@@ -18,12 +18,7 @@
 	X(LINT_SIBLING, "sibling", "a GPU with other links than most of its server") \
 	X(LINT_DISCONNECTED, "disconnected", "GPUs that no links join to the others")
 
-typedef enum {
-#define X(rule, name, what) rule,
-	LINT_LIST(X)
-#undef X
-	N_LINT_RULES
-} LintRule;
+typedef enum { LINT_LIST(ROW_NAME) N_LINT_RULES } LintRule;
 
 const char *lint_rule_name(LintRule rule);	/* "one-way" */
 

@@ -127,12 +127,7 @@ Status topo_link_pairs(Ctx *ctx, const Topology *topo, LinkPair **out, int *n);
 	X(JOIN_SYS, "SYS", "PCIe, over links between CPU sockets") \
 	X(JOIN_NONE, "-", "no way within the server")
 
-typedef enum {
-#define X(kind, name, what) kind,
-	JOIN_LIST(X)
-#undef X
-	N_JOINS
-} JoinKind;
+typedef enum { JOIN_LIST(ROW_NAME) N_JOINS } JoinKind;
 
 const char *join_name(JoinKind kind);
 const char *join_what(JoinKind kind);

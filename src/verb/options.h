@@ -153,9 +153,7 @@ follow from it") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
 
 enum {
-#define X(name, text, letter, argument, verbs, help) name,
-	OPTION_LIST(X)
-#undef X
+	OPTION_LIST(ROW_NAME)
 	N_OPTIONS
 };
 

@@ -10,11 +10,7 @@
 static Status
 parse_roots(Ctx *ctx, const char *text, RootsKind *out)
 {
-	static const char *const names[] = {
-#define X(name, word, what) word,
-		ROOTS_LIST(X)
-#undef X
-	};
+	static const char *const names[] = { ROOTS_LIST(ROW_TEXT) };
 	const Names roots = { sizeof names / sizeof *names, names };
 	int kind = ROOTS_ALL;
 	if (text && !names_find(roots, text, &kind))

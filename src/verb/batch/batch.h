@@ -51,11 +51,7 @@ void set_name(const GpuSet *set, Text *out);
 	X(ROOTS_BEST, "best", "the fastest of each set")                       \
 	X(ROOTS_CANONICAL, "canonical", "one of each orbit")
 
-typedef enum {
-#define X(name, text, what) name,
-	ROOTS_LIST(X)
-#undef X
-} RootsKind;
+typedef enum { ROOTS_LIST(ROW_NAME) } RootsKind;
 
 /* What is planned: a collective over the first set of a class. */
 typedef struct {

@@ -58,11 +58,7 @@ put_text(const Msccl *algo, const MscclFindings *found, Text *out)
 static void
 put_loaders(JsonWriter *w, unsigned dialects)
 {
-	static const char *const names[] = {
-#define X(name, text, what) text,
-		MSCCL_DIALECT_LIST(X)
-#undef X
-	};
+	static const char *const names[] = { MSCCL_DIALECT_LIST(ROW_TEXT) };
 	json_array(w, "loaded_by", JSON_TIGHT);
 	for (int d = 0; d < N_MSCCL_DIALECTS; d++)
 		if (dialects >> d & 1)

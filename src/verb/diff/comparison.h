@@ -13,12 +13,7 @@
 	X(STATE_NEW, "new")                                                    \
 	X(STATE_INVALID, "wrong")
 
-typedef enum {
-#define X(name, text) name,
-	DIFF_STATE_LIST(X)
-#undef X
-	N_DIFF_STATES
-} DiffState;
+typedef enum { DIFF_STATE_LIST(ROW_NAME) N_DIFF_STATES } DiffState;
 
 const char *diff_state_name(DiffState state);
 

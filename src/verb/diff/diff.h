@@ -25,12 +25,7 @@
 	X(DIFF_ORDER, "order", 0, "the same trees or edges are issued in a different order")                   \
 	X(DIFF_FILE, "file", 0, "a job of an index has a different file, or different ranks in it")
 
-typedef enum {
-#define X(name, text, sign, what) name,
-	DIFFERENCE_LIST(X)
-#undef X
-	N_DIFFERENCE_KINDS
-} DifferenceKind;
+typedef enum { DIFFERENCE_LIST(ROW_NAME) N_DIFFERENCE_KINDS } DifferenceKind;
 
 const char *difference_name(DifferenceKind kind);
 bool difference_parse(const char *text, DifferenceKind *out);

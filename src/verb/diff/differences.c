@@ -8,9 +8,7 @@
 
 /* The last stands for all. */
 static const char *const names[N_DIFFERENCE_KINDS + 1] = {
-#define X(name, text, sign, what) text,
-	DIFFERENCE_LIST(X)
-#undef X
+	DIFFERENCE_LIST(ROW_TEXT)
 	"any"
 };
 
@@ -53,11 +51,7 @@ difference_kinds(Ctx *ctx, const char *list, unsigned *out)
 const char *
 diff_state_name(DiffState state)
 {
-	static const char *const states[] = {
-#define X(name, text) text,
-		DIFF_STATE_LIST(X)
-#undef X
-	};
+	static const char *const states[] = { DIFF_STATE_LIST(ROW_TEXT) };
 	return states[state];
 }
 
