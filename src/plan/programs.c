@@ -61,20 +61,16 @@ choose_fewer(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, c
 	int64_t cells = LIMIT_FEWER_CELLS;
 	Packing *whole, *fewer = NULL;
 	Frac keep, target;
-	int least;
 	bool searched;
 	*few = NULL;
-	if (!frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target))
-		return OK;
-	TRY(pack_least_trees(ctx, topo, ask, target, &least));
-	if (best <= least)
+	if (best <= 1 || !frac_sub(FRAC_ONE, ask->tolerance, &keep) || !frac_mul(optimum, keep, &target))
 		return OK;
 	TRY(choose_whole(ctx, topo, bound, optimum, ask, &cells, &pool, &whole));
 	if (whole && whole->n_trees < best) {
 		*few = whole;
 		best = whole->n_trees;
 	}
-	if (best <= least)
+	if (best <= 1)
 		return OK;
 	TRY(pack_sparsest(ctx, topo, target, pool, best, &searched, &fewer));
 	*few = fewer ? fewer : *few;

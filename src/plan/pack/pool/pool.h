@@ -38,8 +38,4 @@ Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing
 Status pack_sparsest(Ctx *ctx, const Topology *topo, Frac target, const Packing *pool, int fewer_than, bool *searched,
     Packing **out);
 
-/* No smaller number of trees of any kind has this rate, of a collective with one demand: as none is wider than the
- * widest path from rank to rank. rate: bytes/s. *out: at least 1. Cost: log(n_links) searches. */
-Status pack_least_trees(Ctx *ctx, const Topology *topo, const Ask *ask, Frac rate, int *out);
-
 #endif
