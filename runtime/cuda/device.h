@@ -129,12 +129,15 @@ struct gpu_pending {
 	int32_t peer, unused;
 };
 
-/* A rank's own, in memory of its GPU; zeroed at first. Kernels of a rank do not overlap. */
+/* A rank's own, in memory of its GPU; zeroed at first. Kernels of a rank must not overlap: blocks count themselves in
+ * before they ask for the number of the call, and the last one counts all of them out when it has counted the call, so
+ * that a block of another kernel in between is noticed: as one too many, by who comes in last or by who goes last. */
 struct gpu_state {
 	uint64_t call;			/* calls done: a kernel is number call + 1; its last block counts on */
 	uint32_t blocks_done;		/* of the kernel; 0 between kernels */
 	uint32_t stopped;		/* not 0: a kernel has been stopped; those after it do nothing, and at once */
-	uint32_t n_pending[GPU_LISTS], unused2;
+	uint32_t n_pending[GPU_LISTS];
+	uint32_t blocks_here;		/* blocks of kernels that have begun and not ended */
 	struct gpu_pending pending[GPU_LISTS][GPU_PENDING];	/* of call k: k % GPU_LISTS */
 	uint64_t *sent, *received;	/* of each rank: chunks of its channel so far (gpu_message) */
 };
@@ -146,7 +149,7 @@ struct gpu_status {
 	uint32_t differs;		/* 1 + a rank whose signature is not that of the call; 0: none. Of a message
 					 * GPU_DIFFERS_MESSAGE more. `stop` is set, too */
 	int32_t awaits;			/* a rank that a block has waited for since about a ms; -1: none */
-	uint32_t unused;
+	uint32_t overlaps;		/* not 0: two kernels of this rank were at work at once. `stop` is set, too */
 	uint64_t begun, done;		/* numbers of calls */
 	uint64_t signature[2];		/* of those calls, at their parity */
 	uint64_t progress;		/* grows while the call does */

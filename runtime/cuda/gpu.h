@@ -63,7 +63,8 @@ struct gpu {
 	struct rank_state *self;
 	CUdevice device;
 	CUcontext context;		/* primary, retained */
-	int blocks;			/* resident at once: the least of all ranks; ranks of one GPU share them */
+	int blocks;			/* that a kernel may have: the least of all ranks */
+	int taken;			/* of the device's, until gpu_close: those and no others */
 	int threads;			/* of a block */
 	enum gpu_copies copies;
 	struct gpu_layout layout;
@@ -89,8 +90,9 @@ int gpu_new(struct rank_state *self, struct gpu **out, struct blink_error *err);
  * self->parent, else the current context's, else BLINK_DEVICE_MAP's. */
 int gpu_open(struct gpu *g, struct blink_error *err);
 
-/* How many blocks a call may have (g->blocks), once kernels are loaded: an exchange of all ranks. The ranks of a GPU
- * share those that it holds at once; the least counts, and BLINK_BLOCKS. */
+/* How many blocks a call may have (g->blocks), once kernels are loaded: an exchange of all ranks, of whom the least
+ * counts. A rank takes BLINK_BLOCKS, or a quarter of those that the communicators of this process have left of its GPU;
+ * the ranks of a communicator share them. Fails: blinkLimit none is left. */
 int gpu_share_blocks(struct gpu *g, struct blink_error *err);
 
 /* forked: frees memory of the process alone. */

@@ -256,27 +256,69 @@ gpu_open(struct gpu *g, struct blink_error *err)
 
 /* ---- blocks ---- */
 
+/* Kernels of several communicators may be at work at once, in as many streams, and each waits for peers until all its
+ * blocks are resident. Two that do not fit together would wait for each other, where another rank has begun with the
+ * other one. So the communicators of a process take blocks of a device for as long as they are open. */
+static pthread_mutex_t taken_lock = PTHREAD_MUTEX_INITIALIZER;
+static int taken[GPU_DEVICES], n_taken[GPU_DEVICES];
+
+static void
+give_back_blocks(struct gpu *g, int keep)
+{
+	pthread_mutex_lock(&taken_lock);
+	taken[g->device] -= g->taken - keep;
+	n_taken[g->device] -= keep == 0 && g->taken > 0;
+	g->taken = keep;
+	pthread_mutex_unlock(&taken_lock);
+}
+
+/* held: blocks that the device holds at once. */
+static int
+take_blocks(struct gpu *g, int held, struct blink_error *err)
+{
+	int here = g->regions->n_on_gpu, asked = (int)g->self->settings.blocks, most = held / here;
+	if (most < 1)
+		return set_error(err, blinkLimit, "cuda: device %d: %d ranks: more than it holds blocks",
+		    (int)g->device, here);
+	if (g->device >= GPU_DEVICES)
+		return set_error(err, blinkLimit, "cuda: device %d: want one of the first %d", (int)g->device,
+		    (int)GPU_DEVICES);
+	pthread_mutex_lock(&taken_lock);
+	int left = held - taken[g->device], quarter = left / 4 / here;
+	int n = asked > 0 ? asked : quarter > 1 ? quarter : 1;
+	n = n < most ? n : most;
+	g->taken = n < left ? n : left;
+	taken[g->device] += g->taken;
+	n_taken[g->device] += g->taken > 0;
+	n = n_taken[g->device];
+	pthread_mutex_unlock(&taken_lock);
+	if (g->taken < 1)
+		set_error(err, blinkLimit, "cuda: device %d: %d communicators of this process have all its %d blocks: "
+		    "want fewer, or fewer blocks of each (BLINK_BLOCKS)", (int)g->device, n, held);
+	return err->code;
+}
+
 int
 gpu_share_blocks(struct gpu *g, struct blink_error *err)
 {
-	int n = g->self->n_ranks, most = (int)g->self->settings.blocks;
+	int n = g->self->n_ranks, held = 0;
 	int32_t mine = 0, *all = calloc((size_t)n, sizeof *all);
 	struct gpu_entry entry;
 	if (!all)
 		return set_error_memory(err);
 	if (gpu_enter(g, &entry, err) == blinkSuccess) {
-		mine = g->launches->resident * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
-		mine /= g->regions->n_on_gpu;
+		held = g->launches->resident * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
 		gpu_leave(g, &entry);
 	}
-	if (err->code == blinkSuccess && mine < 1)
-		set_error(err, blinkLimit, "cuda: device %d: %d ranks: more than it holds blocks", (int)g->device,
-		    g->regions->n_on_gpu);
-	if (err->code == blinkSuccess)
+	if (err->code == blinkSuccess && take_blocks(g, held, err) == blinkSuccess) {
+		mine = g->taken;
 		gpu_gather(g, &mine, sizeof mine, all, err);
-	g->blocks = most > 0 ? most : INT32_MAX;
-	for (int i = 0; i < n; i++)
+	}
+	g->blocks = g->taken;
+	for (int i = 0; i < n && err->code == blinkSuccess; i++)
 		g->blocks = all[i] < g->blocks ? all[i] : g->blocks;
+	if (g->blocks > 0)
+		give_back_blocks(g, g->blocks);
 	free(all);
 	return err->code;
 }
@@ -287,6 +329,8 @@ gpu_close(struct gpu *g, bool forked)
 	struct gpu_entry entry;
 	struct blink_error ignored = { 0 };
 	bool entered = !forked && g->context && gpu_enter(g, &entry, &ignored) == blinkSuccess;
+	if (g->taken > 0)
+		give_back_blocks(g, 0);
 	gpu_relay_close(g, !entered);
 	if (g->regions)
 		gpu_regions_close(g, !entered);

@@ -153,6 +153,18 @@ look_at_signature(struct gpu *g, struct watch *w)
 	fail_for(g, &err, sender);
 }
 
+/* Between graphs and calls outside of them the caller sees to the order (launch.c). */
+static void
+look_at_overlap(struct gpu *g)
+{
+	struct blink_error err = { 0 };
+	if (!load32(&g->status->overlaps))
+		return;
+	set_error(&err, blinkInvalidArgument, "rank %d: two calls at once on device %d: want graphs and calls of a "
+	    "communicator in one stream, or each after an event of the one before", g->self->rank, (int)g->device);
+	gpu_fail(g, &err);
+}
+
 /* As the engine of the host does it (check_patience). */
 static void
 look_at_progress(struct gpu *g, struct watch *w, const struct report *now)
@@ -226,6 +238,7 @@ look(struct gpu *g, struct watch *w)
 		return;
 	}
 	read_report(g, &now);
+	look_at_overlap(g);
 	look_at_signature(g, w);
 	look_at_progress(g, w, &now);
 	look_at_peer(g, &now);
@@ -247,7 +260,8 @@ static bool
 is_under_way(const struct gpu *g)
 {
 	const struct gpu_status *s = g->status;
-	return g->launches->first || load64(&s->begun) != load64(&s->done) || load32(&s->differs);
+	return g->launches->first || load64(&s->begun) != load64(&s->done) || load32(&s->differs)
+	    || load32(&s->overlaps);
 }
 
 static void *
@@ -371,8 +385,9 @@ gpu_wait(void *of, uint64_t number, bool wait, struct blink_error *err)
 		}
 		if (ended && why.code != blinkSuccess)
 			return set_error(err, why.code, "%s", why.text);
-		/* A kernel has found that a rank differs; the hub is about to say which. */
-		ended = ended && !load32(&g->status->differs);
+		/* A kernel has found that a rank differs, which the hub is about to name; or the watching thread is
+		 * about to say that kernels overlap. */
+		ended = ended && !load32(&g->status->differs) && !load32(&g->status->overlaps);
 		if (ended || !wait)
 			return ended ? blinkSuccess : blinkInProgress;
 		pause_for(now_ns() - began);

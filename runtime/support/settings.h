@@ -15,7 +15,8 @@
 	X("BLINK_BACKEND", backend, TEXT, NULL, "where buffers are: host, as where it is unset, or cuda") \
 	X("BLINK_DEVICE_MAP", device_map, TEXT, NULL, \
 	    "CUDA devices of the ranks of this server, in order: 0,1,2,3; a device may have several ranks") \
-	X("BLINK_BLOCKS", blocks, NUMBER, 0, "blocks of a GPU that a call may have; 0: as many as it holds at once") \
+	X("BLINK_BLOCKS", blocks, NUMBER, 0, \
+	    "blocks of a GPU for this communicator; 0: a quarter of those that others have left") \
 	X("BLINK_P2P", p2p, FLAG, 1, \
 	    "GPUs write into each other's memory; 0: through memory of the host") \
 	X("BLINK_KERNELS", kernels, TEXT, NULL, "modules with kernels of schedules, separated by ':'") \

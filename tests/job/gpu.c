@@ -23,7 +23,9 @@ static const struct scenario {
 } scenarios[] = {
 	{ "graph", graph, .seconds = 60 },
 	{ "graph_forked", graph_forked, .seconds = 60 },
+	{ "graph_beside_call", graph_beside_call, .seconds = 30 },
 	{ "streams", streams, .seconds = 30 },
+	{ "two_communicators", two_communicators, .seconds = 30 },
 	{ "default_stream", default_stream, .seconds = 20 },
 	{ "one_thread", one_thread, .threads_only = true, .seconds = 30 },
 	{ "messages", messages, .seconds = 40 },

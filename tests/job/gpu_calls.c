@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct driver *
 driver(void)
@@ -151,6 +152,41 @@ graph_forked(struct rank *me)
 	replay(me, 3, ((const struct test *)me->arg)->seed + 9);
 }
 
+/* A graph of one call and a call outside of it, in two streams that know nothing of each other: all ranks get to know
+ * that one of them has both at work. Rank 0 comes late, so that the others' kernels wait. */
+void
+graph_beside_call(struct rank *me)
+{
+	const struct test *test = me->arg;
+	struct trip t;
+	CUgraph graph;
+	CUgraphExec exec;
+	blinkError_t error = { "" };
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	trip_make(me, &t, comm, 1, 2, test->seed);
+	capture(me, &t, comm, &graph);
+	GOOD(graph_instantiate(&exec, graph, 0));
+	if (me->rank == 0)
+		sleep_ms(300);
+	GOOD(graph_launch(exec, t.stream[0]));
+	blinkResult_t result = blinkAllReduce(t.f.device, t.f.device, 1, blinkInt32, blinkSum, comm, t.stream[1]);
+	result = result == blinkSuccess ? blinkCommWait(comm, 0) : result;
+	for (int i = 0; result == blinkSuccess && i < 2000 * job_slack(); i++) {
+		sleep_ms(1);
+		result = blinkCommGetAsyncError(comm, NULL);
+	}
+	blinkCommGetAsyncError(comm, &error);
+	job_need(me, strstr(error.text, "two calls at once on device"), "%d: %s", (int)result, error.text);
+	for (int i = 0; i < 2; i++)
+		GOOD(stream_synchronize(t.stream[i]));
+	GOOD(graph_exec_destroy(exec));
+	GOOD(graph_destroy(graph));
+	trip_end(me, &t);
+	blinkCommDestroy(comm);
+}
+
 /* ---- streams ---- */
 
 /* Calls take turns with three streams that know nothing of each other. */
@@ -169,6 +205,69 @@ streams(struct rank *me)
 		trip_judge(me, &t, 0);
 	trip_end(me, &t);
 	job_leave(me, comm);
+}
+
+/* An allreduce of one of two communicators, long enough for all blocks that it has. */
+enum { PAIR_COUNT = 1 << 18 };
+
+struct member {
+	blinkComm_t comm;
+	CUstream stream;
+	char *device;
+};
+
+static void
+member_call(struct rank *me, struct member *m, int factor)
+{
+	m->stream = device_stream(me);
+	m->device = device_memory(me, m->comm, PAIR_COUNT * 4);
+	GOOD(set32_async((CUdeviceptr)(uintptr_t)m->device, (unsigned)(factor * (me->rank + 1)), PAIR_COUNT,
+	    m->stream));
+	fine(me, blinkAllReduce(m->device, m->device, PAIR_COUNT, blinkInt32, blinkSum, m->comm, m->stream), m->comm,
+	    "allreduce");
+}
+
+static void
+member_end(struct rank *me, struct member *m, int factor)
+{
+	int32_t *x = calloc(PAIR_COUNT, sizeof *x);
+	int wrong = 0;
+	if (wait_for(me, m->comm)) {
+		device_out(me, m->comm, (char *)x, m->device, PAIR_COUNT * 4);
+		for (int i = 0; i < PAIR_COUNT; i++)
+			wrong += x[i] != factor * me->n * (me->n + 1) / 2;
+		job_need(me, !wrong, "%d of %d elements are wrong: %d", wrong, (int)PAIR_COUNT, x[0]);
+	}
+	free(x);
+	device_free(me, m->comm, m->device);
+	device_stream_end(me, m->stream);
+}
+
+/* Two communicators, each in a stream of its own. Half of the ranks begin with the one, half with the other, and go on
+ * when its kernel has begun and waits: both end if a GPU holds both. Where a GPU has one block the second communicator
+ * is refused. */
+void
+two_communicators(struct rank *me)
+{
+	const char *blocks = getenv("VIRTUAL_GPU_BLOCKS");
+	struct member of[2] = { { .comm = job_join(me, NULL) } };
+	blinkError_t error = { "" };
+	if (!of[0].comm)
+		return;
+	blinkResult_t result = blinkCommSplit(of[0].comm, 0, me->rank, &of[1].comm, NULL, &error);
+	if (blocks && atoi(blocks) < 2) {
+		job_need(me, result != blinkSuccess && strstr(error.text, "have all its 1 blocks"), "%s", error.text);
+	} else if (job_need(me, result == blinkSuccess, "split: %s", error.text)) {
+		for (int i = 0; i < 2; i++) {
+			int k = me->rank < me->n / 2 ? i : 1 - i;
+			member_call(me, &of[k], k + 1);
+			sleep_ms(100);
+		}
+		for (int i = 0; i < 2; i++)
+			member_end(me, &of[i], i + 1);
+		fine(me, blinkCommDestroy(of[1].comm), of[0].comm, "destroy");
+	}
+	job_leave(me, of[0].comm);
 }
 
 /* The default stream, with what the caller has put there before and puts there after. */

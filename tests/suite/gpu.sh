@@ -93,7 +93,11 @@ fi
 # ---- order ----
 
 run "" gpu -n 8 -t idle
-run "" gpu -n 4 -t graph graph_forked streams default_stream one_thread messages stream_refused
+run "" gpu -n 4 -t graph graph_forked graph_beside_call streams default_stream one_thread messages stream_refused
+# A GPU of any size holds the kernels of two communicators.
+for blocks in $([ "$full" ] && seq 1 24 || echo 1 2 7); do
+	VIRTUAL_GPU_BLOCKS=$blocks prefix="$blocks blocks: " run "" gpu -n 4 -t two_communicators
+done
 run "" order -n 3 -t -k 100 stream several in_turn groups leaving
 if [ "$full" ]; then
 	run "" gpu -n 2 -t -k 1000 graph

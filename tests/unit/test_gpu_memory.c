@@ -355,7 +355,7 @@ all_direct(struct rank *r)
 		WANT(r, g->peer[i].direct && (i == r->number || g->peer[i].region[GPU_ROUTE_DIRECT]));
 	WANT(r, !g->own[GPU_ROUTE_HOST]);
 	WANT(r, g->regions->sharing == GPU_SHARING_VMM);
-	WANT(r, (int)g->device == r->number && g->blocks == 64 && g->threads == GPU_THREADS);
+	WANT(r, (int)g->device == r->number && g->blocks == 16 && g->threads == GPU_THREADS);
 	WANT(r, state_is_clear(r));
 	return regions(r);
 }
@@ -453,13 +453,13 @@ lost_is_found(struct rank *r)
 	return true;
 }
 
-/* Two ranks on each of two GPUs. */
+/* Two ranks on each of two GPUs: each has half of a quarter of 64 blocks, or of those that the other has left. */
 static bool
 shared_gpu(struct rank *r)
 {
 	struct gpu *g = gpu_of(r);
 	WANT(r, (int)g->device == r->number / 2);
-	WANT(r, g->blocks == 32);
+	WANT(r, g->blocks == 7 || g->blocks == 8);
 	return regions(r);
 }
 
@@ -467,7 +467,7 @@ shared_gpu(struct rank *r)
 static bool
 least_blocks(struct rank *r)
 {
-	WANT(r, gpu_of(r)->blocks == 32);
+	WANT(r, gpu_of(r)->blocks == 7);
 	return true;
 }
 

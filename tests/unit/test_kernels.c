@@ -42,7 +42,8 @@ status_holds(const struct gpus *g, uint64_t calls)
 {
 	for (int r = 0; r < g->n; r++)
 		if (g->status[r].begun != calls || g->status[r].done != calls || g->state[r]->call != calls
-		    || g->status[r].differs || g->status[r].awaits != -1 || g->state[r]->blocks_done)
+		    || g->status[r].differs || g->status[r].awaits != -1 || g->state[r]->blocks_done
+		    || g->state[r]->blocks_here)
 			return false;
 	return true;
 }

@@ -51,8 +51,19 @@ make_list(struct block *b)
 	barrier();
 }
 
+/* A kernel is at work already. All end. */
 FN void
-take_call(struct block *b, const struct gpu_call *call)
+kernels_overlap(const struct gpu_call *call)
+{
+	store4_fresh(&call->state->stopped, 1);
+	store4_fresh(&call->status->overlaps, 1);
+	fence();
+	store4_fresh(&call->status->stop, 1);
+}
+
+/* counts: the block counts itself in. */
+FN void
+take_call(struct block *b, const struct gpu_call *call, bool counts)
 {
 	if (this_thread() == 0) {
 		b->call = *call;
@@ -62,8 +73,12 @@ take_call(struct block *b, const struct gpu_call *call)
 		b->program.n_publishes = (int32_t)load4(&call->program->n_publishes);
 		b->program.task = (const struct gpu_task *)load8(&call->program->task);
 		b->program.lane = (const struct gpu_lane *)load8(&call->program->lane);
-		b->number = load8_fresh(&call->state->call) + 1;
 		b->stopped = load4_fresh(&call->state->stopped);
+		if (counts && !b->stopped && add4(&call->state->blocks_here, 1) >= all_blocks()) {
+			kernels_overlap(call);
+			b->stopped = 1;
+		}
+		b->number = load8_fresh(&call->state->call) + 1;
 	}
 	barrier();
 }
@@ -71,7 +86,7 @@ take_call(struct block *b, const struct gpu_call *call)
 FN void
 begin_call(struct block *b, const struct gpu_call *call)
 {
-	take_call(b, call);
+	take_call(b, call, true);
 	if (this_thread() == 0 && this_block() == 0) {
 		store8_fresh(&call->status->signature[b->number & 1], call->signature);
 		store8_fresh(&call->status->begun, b->number);
@@ -95,6 +110,8 @@ end_call(const struct block *b)
 	store8_fresh(&state->call, b->number);
 	if (b->call.relays)
 		fence();	/* the relay rests when it sees `done`: letters and flags come before */
+	if (add4(&state->blocks_here, 0 - all_blocks()) != all_blocks())
+		kernels_overlap(&b->call);
 	if (load4_fresh(&b->call.status->stop) == 0)
 		store8_fresh(&b->call.status->done, b->number);
 }

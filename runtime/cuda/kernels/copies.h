@@ -74,7 +74,7 @@ begin_copies(struct block *b, const struct gpu_call *call)
 FN void
 end_copies(struct block *b, const struct gpu_call *call)
 {
-	take_call(b, call);
+	take_call(b, call, false);
 	bool stops = load4_fresh(&call->status->stop) != 0;
 	for (int i = 0; i < call->n_partners && !stops; i++) {
 		struct gpu_partner p = partner_of(b, i);

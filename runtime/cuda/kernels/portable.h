@@ -193,12 +193,18 @@ FRESH(4, uint32_t, "r", "u32")
 FRESH(8, uint64_t, "l", "u64")
 #undef FRESH
 
-/* Of this GPU's memory; what was there. */
+/* Of this GPU's memory; what was there. For its GPU it acquires and releases. */
 FN uint32_t
 add4(uint32_t *at, uint32_t value)
 {
 	uint32_t before;
-	asm volatile("atom.global.add.u32 %0, [%1], %2;" : "=r"(before) : "l"(at), "r"(value) : "memory");
+#if HAS_ACQUIRE
+	asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
+		     : "=r"(before) : "l"(at), "r"(value) : "memory");
+#else
+	asm volatile("membar.gl; atom.global.add.u32 %0, [%1], %2; membar.gl;"
+		     : "=r"(before) : "l"(at), "r"(value) : "memory");
+#endif
 	return before;
 }
 
