@@ -99,4 +99,17 @@ bool out_of_time(Ctx *ctx, int64_t work);
 #define NEW(ctx, p, n) (((p) = arena_array(&(ctx)->run, (size_t)(n), sizeof *(p))) ? OK : fail_memory(ctx))
 #define TEMP(ctx, p, n) (((p) = arena_array(&(ctx)->scratch, (size_t)(n), sizeof *(p))) ? OK : fail_memory(ctx))
 
+/* Likewise of two to eight arrays of n elements each: TRY(TEMP_EACH(ctx, n, p, q)). */
+#define NEW_EACH(ctx, n, ...) EACH(__VA_ARGS__)(NEW, ctx, n, __VA_ARGS__)
+#define TEMP_EACH(ctx, n, ...) EACH(__VA_ARGS__)(TEMP, ctx, n, __VA_ARGS__)
+#define EACH(...) EACH_OF(__VA_ARGS__, EACH_8, EACH_7, EACH_6, EACH_5, EACH_4, EACH_3, EACH_2, )
+#define EACH_OF(a, b, c, d, e, f, g, h, each, ...) each
+#define EACH_2(one, ctx, n, p, q) (one(ctx, p, n) != OK ? NO_MEMORY : one(ctx, q, n))
+#define EACH_3(one, ctx, n, p, ...) (one(ctx, p, n) != OK ? NO_MEMORY : EACH_2(one, ctx, n, __VA_ARGS__))
+#define EACH_4(one, ctx, n, p, ...) (one(ctx, p, n) != OK ? NO_MEMORY : EACH_3(one, ctx, n, __VA_ARGS__))
+#define EACH_5(one, ctx, n, p, ...) (one(ctx, p, n) != OK ? NO_MEMORY : EACH_4(one, ctx, n, __VA_ARGS__))
+#define EACH_6(one, ctx, n, p, ...) (one(ctx, p, n) != OK ? NO_MEMORY : EACH_5(one, ctx, n, __VA_ARGS__))
+#define EACH_7(one, ctx, n, p, ...) (one(ctx, p, n) != OK ? NO_MEMORY : EACH_6(one, ctx, n, __VA_ARGS__))
+#define EACH_8(one, ctx, n, p, ...) (one(ctx, p, n) != OK ? NO_MEMORY : EACH_7(one, ctx, n, __VA_ARGS__))
+
 #endif

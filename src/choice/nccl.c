@@ -183,8 +183,7 @@ chain_tree(Ctx *ctx, const Topology *topo, const Cycle *ring, Tree *out, bool *p
 {
 	int n = topo->n_ranks, without = longest_hop(ring, n);
 	*out = (Tree){ .root = ring->edge[without].dst, .n_up = n - 1, .n_down = n - 1 };
-	TRY(NEW(ctx, out->up, n - 1));
-	TRY(NEW(ctx, out->down, n - 1));
+	TRY(NEW_EACH(ctx, n - 1, out->up, out->down));
 	for (int i = 0; i < n - 1; i++) {
 		out->down[i] = ring->edge[(without + 1 + i) % n];
 		TRY(opposite_hop(ctx, topo, &out->down[i], &out->up[n - 2 - i]));
@@ -226,8 +225,7 @@ slow_links(Ctx *ctx, const Schedule *sched, const SimParameters *p, Schedule **o
 	const Topology *topo = sched->topo;
 	Topology *slow;
 	Schedule *copy;
-	TRY(NEW(ctx, slow, 1));
-	TRY(NEW(ctx, copy, 1));
+	TRY(NEW_EACH(ctx, 1, slow, copy));
 	*slow = *topo;
 	TRY(NEW(ctx, slow->link, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++) {

@@ -18,8 +18,7 @@ nccl_servers(Ctx *ctx, const Topology *machine, const int *gpu, int n, NcclServe
 {
 	int *server, *count;
 	out->n = 0;
-	TRY(NEW(ctx, server, machine->n_nodes + 1));
-	TRY(NEW(ctx, count, machine->n_nodes + 1));
+	TRY(NEW_EACH(ctx, machine->n_nodes + 1, server, count));
 	for (int i = 0; i < n; i++)
 		if (count[machine->vertex[gpu[i]].node]++ == 0)
 			server[machine->vertex[gpu[i]].node] = out->n++;
@@ -119,8 +118,7 @@ static Status
 begin_routes(Ctx *ctx, const Topology *topo, struct routes *out)
 {
 	out->topo = topo;
-	TRY(NEW(ctx, out->by, topo->n_vertices));
-	TRY(NEW(ctx, out->queue, topo->n_vertices));
+	TRY(NEW_EACH(ctx, topo->n_vertices, out->by, out->queue));
 	return NEW(ctx, out->link, topo->n_vertices);
 }
 
@@ -269,8 +267,7 @@ static Status
 chain_of(Ctx *ctx, const NcclServers *servers, const RingPacking *rings, int head, int heads, int **out)
 {
 	int *next, at = (int)((int64_t)head * servers->gpus / heads);
-	TRY(NEW(ctx, *out, servers->gpus));
-	TRY(NEW(ctx, next, servers->gpus));
+	TRY(NEW_EACH(ctx, servers->gpus, *out, next));
 	for (int i = 0; i < servers->gpus; i++)
 		next[i] = (i + 1) % servers->gpus;
 	for (int i = 0; i < servers->gpus && rings->n > 0; i++) {
@@ -333,8 +330,7 @@ build_tree(struct builder *b, int which, const int *chain)
 	int n = b->routes.topo->n_ranks, gpus = servers->gpus, *order;
 	TRY(order_servers(b->ctx, which, servers->n, &order));
 	*b->tree = (Tree){ .root = servers->rank[order[0] * gpus + chain[0]], .n_up = n - 1 };
-	TRY(NEW(b->ctx, b->tree->up, n - 1));
-	TRY(NEW(b->ctx, b->tree->down, n - 1));
+	TRY(NEW_EACH(b->ctx, n - 1, b->tree->up, b->tree->down));
 	for (int i = 1; i < servers->n && b->possible; i++) {
 		const int *above = &servers->rank[parent(which, order[i], servers->n) * gpus];
 		TRY(add_hop(b, above[chain[0]], servers->rank[order[i] * gpus + chain[0]], true));

@@ -61,16 +61,13 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 					*hop++ = (struct hop){ .src = src, .dst = dst };
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
-		TRY(TEMP(ctx, s.hop, s.n_hops));
-		TRY(TEMP(ctx, s.price, s.n_hops));
-		TRY(TEMP(ctx, s.heap, n));
-		TRY(TEMP(ctx, s.place, n));
+		TRY(TEMP_EACH(ctx, s.n_hops, s.hop, s.price));
+		TRY(TEMP_EACH(ctx, n, s.heap, s.place));
 		for (int l = 0; l < topo->n_links; l++)
 			s.hop[l] = (struct hop){ .src = topo->link[l].from, .dst = topo->link[l].to, .link = l };
 	}
 	TRY(TEMP(ctx, s.heap_hop, s.switched ? 0 : s.n_hops));
-	TRY(TEMP(ctx, s.component, n));
-	TRY(TEMP(ctx, s.tree_edge, n));
+	TRY(TEMP_EACH(ctx, n, s.component, s.tree_edge));
 	TRY(new_sets(ctx, n, &s));
 	TRY(TEMP(ctx, s.queue, n));
 	TRY(TEMP(ctx, s.cost, 2 * (size_t)n));

@@ -23,14 +23,8 @@ cheapest_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, Cheapest *out)
 		TRY(topo_twinned(ctx, topo, &mirrored));
 	c.paired = !mirrored;
 	TRY(search_new(ctx, topo, &c.search));
-	TRY(TEMP(ctx, c.there, topo->n_ranks));
-	TRY(TEMP(ctx, c.back, topo->n_ranks));
-	TRY(TEMP(ctx, c.into, topo->n_ranks));
-	TRY(TEMP(ctx, c.out_of, topo->n_ranks));
-	TRY(TEMP(ctx, c.distance, topo->n_ranks));
-	TRY(TEMP(ctx, c.path_hop, topo->n_ranks));
-	TRY(TEMP(ctx, c.used, topo->n_links));
-	TRY(TEMP(ctx, c.uses, topo->n_links));
+	TRY(TEMP_EACH(ctx, topo->n_ranks, c.there, c.back, c.into, c.out_of, c.distance, c.path_hop));
+	TRY(TEMP_EACH(ctx, topo->n_links, c.used, c.uses));
 	*out = c;
 	return OK;
 }

@@ -130,9 +130,7 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 		.paths = { .topo = topo, .price = price, .classes = ~0u } };
 	DemandKind kind = collective_demand(coll, topo->n_ranks, root, 0).kind;
 	bool rooted = collective_rooted(coll);
-	TRY(TEMP(ctx, p.distance, topo->n_vertices));
-	TRY(TEMP(ctx, p.paths.heap, topo->n_vertices));
-	TRY(TEMP(ctx, p.paths.place, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, p.distance, p.paths.heap, p.paths.place));
 	*cost = 0;
 	if (kind == DEMAND_PATH) {
 		for (int r = rooted ? root : 0; r <= (rooted ? root : topo->n_ranks - 1) && *cost >= 0; r++)

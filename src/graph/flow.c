@@ -24,9 +24,7 @@ flow_new(Ctx *ctx, const Topology *topo, Flow *f)
 	TRY(TEMP(ctx, f->arc, n_arcs));
 	TRY(TEMP(ctx, f->first, f->n + 1));
 	TRY(TEMP(ctx, f->list, n_arcs));
-	TRY(TEMP(ctx, f->level, f->n));
-	TRY(TEMP(ctx, f->next, f->n));
-	TRY(TEMP(ctx, f->queue, f->n));
+	TRY(TEMP_EACH(ctx, f->n, f->level, f->next, f->queue));
 	for (int l = 0; l < topo->n_links; l++) {
 		f->arc[2 * l].to = topo->link[l].to;
 		f->arc[2 * l + 1].to = topo->link[l].from;

@@ -97,9 +97,7 @@ list_cycles(struct finder *p, struct cycle_list *out)
 	int n = p->topo->n_ranks, depth = 0, *path, *next, most = LIMIT_RINGS / n;
 	bool *visited;
 	TRY(TEMP(p->ctx, out->hop, most * n));
-	TRY(TEMP(p->ctx, path, n));
-	TRY(TEMP(p->ctx, next, n));
-	TRY(TEMP(p->ctx, visited, n));
+	TRY(TEMP_EACH(p->ctx, n, path, next, visited));
 	out->n = 0;
 	for (int64_t steps = 0; depth >= 0; steps++) {
 		int at = depth ? p->search.hop[path[depth - 1]].dst : 0;
@@ -254,8 +252,7 @@ choose_cycles(struct finder *p, const struct cycle_list *cycles)
 	struct choice c = { .p = p, .cycles = cycles };
 	int64_t top = units_of_ranks(p), *whole;
 	TRY(TEMP(p->ctx, c.taken, MOST_UNITS));
-	TRY(TEMP(p->ctx, c.left, p->topo->n_links));
-	TRY(TEMP(p->ctx, whole, p->topo->n_links));
+	TRY(TEMP_EACH(p->ctx, p->topo->n_links, c.left, whole));
 	memcpy(whole, p->left, (size_t)p->topo->n_links * sizeof *whole);
 	TRY(choose_widest(p, cycles));
 	bool more = true;
@@ -560,16 +557,12 @@ new_walk(struct finder *p, struct walk *w)
 {
 	int n = p->topo->n_ranks, n_nodes = p->topo->n_nodes + 1, *next;
 	*w = (struct walk){ .p = p };
-	TRY(TEMP(p->ctx, w->hop, n));
-	TRY(TEMP(p->ctx, w->tried, n));
+	TRY(TEMP_EACH(p->ctx, n, w->hop, w->tried));
 	TRY(TEMP(p->ctx, w->price, p->topo->n_links));
 	TRY(TEMP(p->ctx, w->order, p->search.n_hops));
-	TRY(TEMP(p->ctx, w->n_ordered, n));
-	TRY(TEMP(p->ctx, w->ordered, n));
-	TRY(TEMP(p->ctx, w->visited, n));
+	TRY(TEMP_EACH(p->ctx, n, w->n_ordered, w->ordered, w->visited));
 	TRY(TEMP(p->ctx, w->server_left, n_nodes));
-	TRY(TEMP(p->ctx, w->server, n));
-	TRY(TEMP(p->ctx, w->server_rank, n));
+	TRY(TEMP_EACH(p->ctx, n, w->server, w->server_rank));
 	TRY(TEMP(p->ctx, w->first_rank, n_nodes + 1));
 	TRY(TEMP(p->ctx, next, n_nodes));
 	for (int r = 0; r < n; r++) {

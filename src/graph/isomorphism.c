@@ -15,9 +15,7 @@ static Status
 new_side(Ctx *ctx, const Topology *topo, int root, struct side *s)
 {
 	*s = (struct side){ .topo = topo };
-	TRY(TEMP(ctx, s->colour, topo->n_vertices));
-	TRY(TEMP(ctx, s->next, topo->n_vertices));
-	TRY(TEMP(ctx, s->order, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, s->colour, s->next, s->order));
 	for (int v = 0; v < topo->n_vertices; v++) {
 		const Vertex *vertex = &topo->vertex[v];
 		s->colour[v] = hash64((uint64_t)(v < topo->n_ranks) | (uint64_t)(v == root) << 1
@@ -167,8 +165,7 @@ maps_links(const struct search *s, bool *out)
 	const Topology *a = s->side[0].topo, *b = s->side[1].topo;
 	ArenaMark mark = arena_mark(&s->ctx->scratch);
 	struct end *x, *y;
-	TRY(TEMP(s->ctx, x, a->n_links));
-	TRY(TEMP(s->ctx, y, a->n_links));
+	TRY(TEMP_EACH(s->ctx, a->n_links, x, y));
 	for (int l = 0; l < a->n_links; l++) {
 		const Link *k = &a->link[l], *m = &b->link[l];
 		x[l] = (struct end){ s->map[k->from], s->map[k->to], (int)k->class, k->capacity, k->latency };

@@ -10,11 +10,8 @@ network_new(Ctx *ctx, int vertices, int arcs, Network *out)
 	*out = (Network){ 0 };
 	TRY(TEMP(ctx, out->first, vertices + 1));
 	TRY(TEMP(ctx, out->arc, 2 * (size_t)arcs));
-	TRY(TEMP(ctx, out->level, vertices));
-	TRY(TEMP(ctx, out->next, vertices));
-	TRY(TEMP(ctx, out->queue, vertices));
-	TRY(TEMP(ctx, out->changed, 2 * (size_t)arcs));
-	TRY(TEMP(ctx, out->index, 2 * (size_t)arcs));
+	TRY(TEMP_EACH(ctx, vertices, out->level, out->next, out->queue));
+	TRY(TEMP_EACH(ctx, 2 * (size_t)arcs, out->changed, out->index));
 	TRY(TEMP(ctx, out->excess, vertices));
 	return TEMP(ctx, out->was, 2 * (size_t)arcs);
 }

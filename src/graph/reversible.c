@@ -33,8 +33,7 @@ topo_mirrored(Ctx *ctx, const Topology *topo, bool *out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int64_t *net;
 	int *self;
-	TRY(TEMP(ctx, net, topo->n_vertices));
-	TRY(TEMP(ctx, self, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, net, self));
 	for (int v = 0; v < topo->n_vertices; v++)
 		self[v] = v;
 	*out = mirrored_by(topo, self, net);
@@ -61,12 +60,9 @@ topo_twins(Ctx *ctx, const Topology *topo, int *twin, bool *out)
 	ColouredVertex *forward, *reverse;
 	uint64_t *colour, *next, *link_colour;
 	int64_t *net;
-	TRY(TEMP(ctx, forward, topo->n_vertices));
-	TRY(TEMP(ctx, reverse, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, forward, reverse));
 	TRY(TEMP(ctx, link_colour, topo->n_links));
-	TRY(TEMP(ctx, colour, topo->n_vertices));
-	TRY(TEMP(ctx, next, topo->n_vertices));
-	TRY(TEMP(ctx, net, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, colour, next, net));
 	for (int l = 0; l < topo->n_links; l++)
 		link_colour[l] = hash64((uint64_t)topo->link[l].capacity);
 	order_switches(topo, false, link_colour, colour, next, forward);

@@ -67,8 +67,7 @@ search_hubs(Ctx *ctx, Search *s)
 	const Topology *topo = s->topo;
 	size_t n = (size_t)topo->n_vertices;
 	find_layers(s);
-	TRY(TEMP(ctx, s->hub, n));
-	TRY(TEMP(ctx, s->row_of, n));
+	TRY(TEMP_EACH(ctx, n, s->hub, s->row_of));
 	for (int v = 0; v < topo->n_vertices; v++) {
 		s->hub[v] = hub_of(topo, v);
 		s->row_of[v] = -1;
@@ -85,8 +84,7 @@ search_hubs(Ctx *ctx, Search *s)
 		return fail(ctx, LIMIT,
 		    "%s: %d switches next to GPUs, times %d vertices: want at most %d, for routes through them",
 		    topo->name, s->n_rows * s->n_layers, topo->n_vertices, LIMIT_ROUTE_CELLS);
-	TRY(TEMP(ctx, s->distance, cells));
-	TRY(TEMP(ctx, s->last, cells));
+	TRY(TEMP_EACH(ctx, cells, s->distance, s->last));
 	TRY(TEMP(ctx, s->heap, n));
 	return TEMP(ctx, s->place, n);
 }
@@ -304,8 +302,7 @@ Status
 search_links_new(Ctx *ctx, const Topology *topo, Search *out)
 {
 	Search s = { .topo = topo };
-	TRY(TEMP(ctx, s.heap, topo->n_vertices));
-	TRY(TEMP(ctx, s.place, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, s.heap, s.place));
 	*out = s;
 	return OK;
 }

@@ -70,9 +70,7 @@ net_update(struct splitter *s)
 	if (arcs > s->net_capacity) {
 		s->net_capacity = 2 * arcs;
 		TRY(network_new(s->ctx, s->n + 1, s->net_capacity, &s->net));
-		TRY(TEMP(s->ctx, s->tail, s->net_capacity));
-		TRY(TEMP(s->ctx, s->head, s->net_capacity));
-		TRY(TEMP(s->ctx, s->at, s->net_capacity));
+		TRY(TEMP_EACH(s->ctx, s->net_capacity, s->tail, s->head, s->at));
 	}
 	int m = 0;
 	for (; m < n; m++) {
@@ -252,8 +250,7 @@ list_arcs(struct splitter *s, int w)
 {
 	if (s->room < s->n_arcs) {
 		s->room = 2 * s->n_arcs;
-		TRY(TEMP(s->ctx, s->in, s->room));
-		TRY(TEMP(s->ctx, s->out, s->room));
+		TRY(TEMP_EACH(s->ctx, s->room, s->in, s->out));
 	}
 	s->n_in = s->n_out = s->n_pairs = 0;
 	for (int a = 0; a < s->n_arcs; a++) {
@@ -559,10 +556,7 @@ splitter_new(Ctx *ctx, const Supply *supply, struct splitter *s)
 	size_t n = (size_t)topo->n_vertices;
 	*s = (struct splitter){ .ctx = ctx, .supply = supply, .topo = topo, .n = topo->n_vertices, .net_arcs = -1 };
 	s->words = (s->n + SET_BITS - 1) / SET_BITS;
-	TRY(TEMP(ctx, s->gone, n));
-	TRY(TEMP(ctx, s->at_vertex, n));
-	TRY(TEMP(ctx, s->place, n));
-	TRY(TEMP(ctx, s->balance, n));
+	TRY(TEMP_EACH(ctx, n, s->gone, s->at_vertex, s->place, s->balance));
 	TRY(TEMP(ctx, s->tight, MOST_TIGHT * (size_t)s->words));
 	TRY(TEMP(ctx, s->worst, s->words));
 	for (int l = 0; l < topo->n_links; l++) {

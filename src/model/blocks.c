@@ -5,8 +5,7 @@ static Status
 distances(Ctx *ctx, const Topology *topo, int **out)
 {
 	int *distance, *queue, n = 1;
-	TRY(TEMP(ctx, distance, topo->n_vertices));
-	TRY(TEMP(ctx, queue, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, distance, queue));
 	for (int v = 1; v < topo->n_vertices; v++)
 		distance[v] = -1;
 	for (int i = 0; i < n; i++)

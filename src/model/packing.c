@@ -7,8 +7,7 @@
 Status
 pack_room(Ctx *ctx, size_t n, bool demands, Packing *pack)
 {
-	TRY(NEW(ctx, pack->tree, n));
-	TRY(NEW(ctx, pack->weight, n));
+	TRY(NEW_EACH(ctx, n, pack->tree, pack->weight));
 	return demands ? NEW(ctx, pack->demand, n) : OK;
 }
 

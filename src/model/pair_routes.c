@@ -52,8 +52,7 @@ topo_pair_routes(Ctx *ctx, const Topology *topo, unsigned char *kind)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	size_t n = (size_t)topo->n_ranks;
 	int *queue, *seen, search = 0;
-	TRY(TEMP(ctx, queue, topo->n_vertices));
-	TRY(TEMP(ctx, seen, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, queue, seen));
 	memset(kind, ROUTE_NONE, n * n);
 	for (int k = ROUTE_NONE + 1; k < N_ROUTE_KINDS; k++)
 		for (int r = 0; r < topo->n_ranks && has_classes(topo, route_classes((RouteKind)k)); r++)

@@ -85,8 +85,7 @@ symmetry_find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int n = topo->n_links, *queue, *orbit;
-	TRY(NEW(ctx, sym->link_orbit, n));
-	TRY(NEW(ctx, sym->orbit_size, n));
+	TRY(NEW_EACH(ctx, n, sym->link_orbit, sym->orbit_size));
 	TRY(NEW(ctx, sym->representative, topo->n_ranks));
 	TRY(TEMP(ctx, queue, n + topo->n_vertices));
 	TRY(TEMP(ctx, orbit, topo->n_vertices));

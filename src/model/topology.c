@@ -255,8 +255,7 @@ topo_gpu_names(Ctx *ctx, const Topology *topo, GpuNames *out)
 {
 	const char **id;
 	int *node;
-	TRY(TEMP(ctx, id, topo->n_ranks));
-	TRY(TEMP(ctx, node, topo->n_ranks));
+	TRY(TEMP_EACH(ctx, topo->n_ranks, id, node));
 	for (int v = 0; v < topo->n_ranks; v++) {
 		id[v] = topo->vertex[v].id;
 		node[v] = topo->vertex[v].node;

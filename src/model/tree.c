@@ -26,9 +26,7 @@ arrange_new(Ctx *ctx, int n, const Edge *there, const Edge *back, int n_edges, s
 	*a = (struct arrange){ .n = n, .n_edges = n_edges, .there = there, .back = back };
 	TRY(TEMP(ctx, a->first, n));
 	TRY(TEMP(ctx, a->next_of, 2 * (size_t)n_edges));
-	TRY(TEMP(ctx, a->order, n));
-	TRY(TEMP(ctx, a->parent, n));
-	TRY(TEMP(ctx, a->height, n));
+	TRY(TEMP_EACH(ctx, n, a->order, a->parent, a->height));
 	memset(a->first, -1, (size_t)n * sizeof *a->first);
 	for (int half = 2 * n_edges - 1; half >= 0; half--) {
 		int v = end_of(a, half);

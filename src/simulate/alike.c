@@ -339,16 +339,13 @@ new_colouring(struct colouring *c)
 	for (int kind = 0; kind < N_KINDS; kind++) {
 		struct partition *of = &c->out->of[kind];
 		*of = (struct partition){ .n = n[kind] };
-		TRY(TEMP(c->ctx, of->class, of->n));
-		TRY(TEMP(c->ctx, of->member, of->n));
+		TRY(TEMP_EACH(c->ctx, of->n, of->class, of->member));
 		most = of->n > most ? of->n : most;
 	}
 	for (c->n_keys = 2; c->n_keys < 2 * most; c->n_keys *= 2)
 		;
-	TRY(TEMP(c->ctx, c->key, c->n_keys));
-	TRY(TEMP(c->ctx, c->class_of_key, c->n_keys));
-	TRY(TEMP(c->ctx, c->hop, net->n_hops));
-	TRY(TEMP(c->ctx, c->followers, net->n_hops));
+	TRY(TEMP_EACH(c->ctx, c->n_keys, c->key, c->class_of_key));
+	TRY(TEMP_EACH(c->ctx, net->n_hops, c->hop, c->followers));
 	TRY(TEMP(c->ctx, c->value, net->n_values));
 	TRY(TEMP(c->ctx, c->link, net->n_links));
 	TRY(TEMP(c->ctx, c->gpu, net->n_gpus));

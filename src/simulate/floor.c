@@ -97,8 +97,7 @@ floor_prepare(Ctx *ctx, const SimPlan *plan, const SimParameters *p, Floor **out
 	TRY(NEW(ctx, f, 1));
 	*f = (Floor){ .plan = plan, .p = p };
 	TRY(NEW(ctx, f->hop, plan->n_hops));
-	TRY(NEW(ctx, f->first, plan->n_values));
-	TRY(NEW(ctx, f->last, plan->n_values));
+	TRY(NEW_EACH(ctx, plan->n_values, f->first, f->last));
 	TRY(NEW(ctx, f->sends, plan->sched->topo->n_ranks));
 	TRY(NEW(ctx, f->bytes, plan->sched->n_segments));
 	for (int h = 0; h < plan->n_hops; h++)

@@ -62,8 +62,7 @@ list_flows(Ctx *ctx, const struct net *net, struct sharing *s)
 	for (int f = 0; f < net->n_flows; f++)
 		for (int i = 0; i < net->flow[f].n_places; i++, n++)
 			s->first[net->place[net->flow[f].first_place + i].link + 2]++;
-	TRY(TEMP(ctx, s->flow, n));
-	TRY(TEMP(ctx, s->times, n));
+	TRY(TEMP_EACH(ctx, n, s->flow, s->times));
 	for (int l = 0; l < net->n_links; l++)
 		s->first[l + 2] += s->first[l + 1];
 	for (int f = 0; f < net->n_flows; f++)

@@ -80,8 +80,7 @@ new_slots(struct run *run)
 	for (int h = 0; h < net->n_hops; h++)
 		most += net->hop[h].feeder >= 0;
 	int n = most < net->n_hops ? (int)most : net->n_hops;
-	TRY(TEMP(run->ctx, run->active, n));
-	TRY(TEMP(run->ctx, run->free_slot, n));
+	TRY(TEMP_EACH(run->ctx, n, run->active, run->free_slot));
 	for (run->n_free = 0; run->n_free < n; run->n_free++)
 		run->free_slot[run->n_free] = n - 1 - run->n_free;
 	return OK;
@@ -95,12 +94,8 @@ new_flows(struct run *run)
 	int all = 0;
 	for (int f = 0; f < net->n_flows; f++)
 		all += net->flow[f].n_places;
-	TRY(TEMP(run->ctx, run->flow, net->n_flows));
-	TRY(TEMP(run->ctx, run->other, net->n_flows));
-	TRY(TEMP(run->ctx, run->stale_flow, net->n_flows));
-	TRY(TEMP(run->ctx, run->place, all));
-	TRY(TEMP(run->ctx, run->moving, all));
-	TRY(TEMP(run->ctx, run->end, all));
+	TRY(TEMP_EACH(run->ctx, net->n_flows, run->flow, run->other, run->stale_flow));
+	TRY(TEMP_EACH(run->ctx, all, run->place, run->moving, run->end));
 	all = 0;
 	for (int f = 0; f < net->n_flows; f++) {
 		const struct net_flow *flow = &net->flow[f];
@@ -134,10 +129,7 @@ Status
 links_new(struct run *run)
 {
 	const struct net *net = run->net;
-	TRY(TEMP(run->ctx, run->link, net->n_links));
-	TRY(TEMP(run->ctx, run->changed.link, net->n_links));
-	TRY(TEMP(run->ctx, run->stale.link, net->n_links));
-	TRY(TEMP(run->ctx, run->due, net->n_links));
+	TRY(TEMP_EACH(run->ctx, net->n_links, run->link, run->changed.link, run->stale.link, run->due));
 	TRY(clocks_new(run->ctx, net->n_links, &run->clocks));
 	TRY(new_flows(run));
 	for (int h = 0; h < net->n_hops; h++)

@@ -452,8 +452,7 @@ new_blocks(struct program *p)
 	const SimPlan *plan = &p->of->plan;
 	const Topology *topo = plan->sched->topo;
 	Ctx *ctx = p->run.ctx;
-	TRY(TEMP(ctx, p->block, plan->n_hops));
-	TRY(TEMP(ctx, p->woken, plan->n_hops));
+	TRY(TEMP_EACH(ctx, plan->n_hops, p->block, p->woken));
 	TRY(TEMP(ctx, p->in_flight, plan->n_hops * p->of->slots));
 	TRY(TEMP(ctx, p->moved, topo->n_links));
 	TRY(TEMP(ctx, p->run.hop, plan->n_hops));
@@ -496,8 +495,7 @@ sim_msccl_run(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *o
 	p.ask.p.at_once = 0;
 	p.run = (struct run){ .ctx = ctx, .net = &p.net, .ask = &p.ask, .out = &result,
 		.most = INT64_MAX };
-	TRY(NEW(ctx, result.moved, program->plan.sched->topo->n_links));
-	TRY(NEW(ctx, result.busy, program->plan.sched->topo->n_links));
+	TRY(NEW_EACH(ctx, program->plan.sched->topo->n_links, result.moved, result.busy));
 	TRY(run_all(&p, &result));
 	arena_release(&ctx->scratch, mark);
 	*out = result;
@@ -607,8 +605,7 @@ sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const Mscc
 	int *first;
 	for (int g = 0; g < algo->n_gpus; g++)
 		m.plan.n_hops += algo->gpu[g].n_blocks;
-	TRY(NEW(ctx, m.place, m.plan.n_hops));
-	TRY(NEW(ctx, m.plan.hop, m.plan.n_hops));
+	TRY(NEW_EACH(ctx, m.plan.n_hops, m.place, m.plan.hop));
 	TRY(TEMP(ctx, first, algo->n_gpus));
 	TRY(place_blocks(ctx, &m, first));
 	for (int t = 0; t < m.plan.n_hops; t++) {

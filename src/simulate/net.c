@@ -48,8 +48,7 @@ static Status
 whole_links(Ctx *ctx, const SimAsk *ask, struct net *net)
 {
 	const Topology *topo = net->plan->sched->topo;
-	TRY(TEMP(ctx, net->rate, topo->n_links));
-	TRY(TEMP(ctx, net->link_class, topo->n_links));
+	TRY(TEMP_EACH(ctx, topo->n_links, net->rate, net->link_class));
 	for (int l = 0; l < topo->n_links; l++) {
 		net->rate[l] = sim_link_rate(&ask->p, &topo->link[l]);
 		net->link_class[l] = l;

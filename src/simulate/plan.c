@@ -215,8 +215,7 @@ add_segments(Ctx *ctx, struct build *b)
 {
 	const Topology *topo = b->topo;
 	TRY(TEMP(ctx, b->last, topo->n_vertices));
-	TRY(TEMP(ctx, b->up, topo->n_ranks));
-	TRY(TEMP(ctx, b->down, topo->n_ranks));
+	TRY(TEMP_EACH(ctx, topo->n_ranks, b->up, b->down));
 	for (int r = 0; r < topo->n_ranks; r++)
 		b->up[r] = b->down[r] = -1;
 	for (int s = 0; s < b->plan->sched->n_segments; s++)

@@ -368,8 +368,7 @@ new_gpus(struct run *run)
 {
 	const struct net *net = run->net;
 	int64_t *room;
-	TRY(TEMP(run->ctx, run->gpu, net->n_gpus));
-	TRY(TEMP(run->ctx, run->touched, net->n_gpus));
+	TRY(TEMP_EACH(run->ctx, net->n_gpus, run->gpu, run->touched));
 	TRY(TEMP(run->ctx, room, net->n_hops));
 	for (int g = 0; g < net->n_gpus; g++)
 		run->gpu[g] = (struct gpu_run){ .freed_by = -1, .waiting = { 0, room + net->first_issue[g] } };
@@ -428,8 +427,7 @@ sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t most, Si
 	SimResult result = { .packets = by_packets(ask), .last = -1 };
 	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result, .most = most };
 	int n_links = net->plan->sched->topo->n_links;
-	TRY(NEW(ctx, result.moved, n_links));
-	TRY(NEW(ctx, result.busy, n_links));
+	TRY(NEW_EACH(ctx, n_links, result.moved, result.busy));
 	TRY(prepare(&run));
 	TRY(simulate(&run));
 	for (int l = 0; l < n_links && result.time < INT64_MAX; l++) {

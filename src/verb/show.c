@@ -17,8 +17,7 @@ static Status
 printable_name(Ctx *ctx, const Schedule *sched, Schedule **out)
 {
 	Topology *topo;
-	TRY(NEW(ctx, *out, 1));
-	TRY(NEW(ctx, topo, 1));
+	TRY(NEW_EACH(ctx, 1, *out, topo));
 	**out = *sched;
 	*topo = *sched->topo;
 	TRY(printable_line(ctx, topo->name, &topo->name));
@@ -102,8 +101,7 @@ parse_job(Ctx *ctx, const Index *index, const Options *opt, struct job *job)
 {
 	Topology machine = { .name = index->name, .n_ranks = index->n_gpus };
 	int root, root_gpu = -1;
-	TRY(NEW(ctx, machine.vertex, index->n_gpus));
-	TRY(NEW(ctx, job->gpu, index->n_gpus));
+	TRY(NEW_EACH(ctx, index->n_gpus, machine.vertex, job->gpu));
 	for (int g = 0; g < index->n_gpus; g++)
 		machine.vertex[g].id = index->gpu[g];
 	TRY(request_collective(ctx, opt, &job->coll));

@@ -8,15 +8,8 @@ drawing_new(Ctx *ctx, const Explained *e, Drawing drawing[2])
 	int n = e->topo->n_ranks;
 	for (int i = 0; i < 2; i++) {
 		Drawing *d = &drawing[i];
-		TRY(NEW(ctx, d->parent, n));
-		TRY(NEW(ctx, d->first, n));
-		TRY(NEW(ctx, d->next, n));
-		TRY(NEW(ctx, d->edge, n));
-		TRY(NEW(ctx, d->up_edge, n));
-		TRY(NEW(ctx, d->hash, n));
-		TRY(NEW(ctx, d->n_isomorphic, n));
-		TRY(NEW(ctx, d->size, n));
-		TRY(NEW(ctx, d->order, n));
+		TRY(NEW_EACH(ctx, n, d->parent, d->first, d->next, d->edge, d->up_edge, d->hash, d->n_isomorphic));
+		TRY(NEW_EACH(ctx, n, d->size, d->order));
 	}
 	return OK;
 }

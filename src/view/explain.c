@@ -13,8 +13,7 @@ find_servers(Ctx *ctx, Explained *e)
 {
 	const Topology *topo = e->topo;
 	int *distance, *queue, head = 0, tail = 0;
-	TRY(TEMP(ctx, distance, topo->n_vertices));
-	TRY(TEMP(ctx, queue, topo->n_vertices));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, distance, queue));
 	for (int v = 0; v < topo->n_vertices; v++) {
 		distance[v] = v < topo->n_ranks ? 0 : -1;
 		e->server[v] = v < topo->n_ranks ? topo->vertex[v].node : -1;
@@ -87,11 +86,8 @@ explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out)
 	*e = (Explained){ .sched = sched, .topo = topo };
 	TRY(NEW(ctx, e->name, topo->n_vertices));
 	TRY(NEW(ctx, e->short_name, topo->n_ranks));
-	TRY(NEW(ctx, e->server, topo->n_vertices));
-	TRY(NEW(ctx, e->device, topo->n_vertices));
-	TRY(NEW(ctx, e->load, topo->n_links));
-	TRY(NEW(ctx, e->saturated, topo->n_links));
-	TRY(NEW(ctx, e->tight, topo->n_links));
+	TRY(NEW_EACH(ctx, topo->n_vertices, e->server, e->device));
+	TRY(NEW_EACH(ctx, topo->n_links, e->load, e->saturated, e->tight));
 	TRY(name_vertices(ctx, e));
 	TRY(find_servers(ctx, e));
 	TRY(find_loads(ctx, label, e));

@@ -69,8 +69,7 @@ add_servers(Ctx *ctx, const Explained *e, Layout *out)
 {
 	const Topology *topo = e->topo;
 	int *gpus, *first;
-	TRY(TEMP(ctx, gpus, e->n_servers));
-	TRY(TEMP(ctx, first, e->n_servers));
+	TRY(TEMP_EACH(ctx, e->n_servers, gpus, first));
 	out->aggregated = true;
 	for (int r = topo->n_ranks - 1; r >= 0; r--) {
 		gpus[e->server[r]]++;

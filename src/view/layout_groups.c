@@ -123,12 +123,7 @@ layout_merge_same(Ctx *ctx, const Explained *e, Layout *out)
 	uint64_t *self;
 	int *group, *last, *place, n = 0;
 	bool *in_row;
-	TRY(TEMP(ctx, key, out->n_spots));
-	TRY(TEMP(ctx, self, out->n_spots));
-	TRY(TEMP(ctx, group, out->n_spots));
-	TRY(TEMP(ctx, last, out->n_spots));
-	TRY(TEMP(ctx, place, out->n_spots));
-	TRY(TEMP(ctx, in_row, out->n_spots));
+	TRY(TEMP_EACH(ctx, out->n_spots, key, self, group, last, place, in_row));
 	TRY(hash_spots(ctx, e, out, self));
 	for (int p = 0; p < out->n_spots; p++)
 		group[p] = p;

@@ -105,8 +105,7 @@ place_circle(Ctx *ctx, Layout *out, const int *gpu, int n, bool single, double *
 	double *weight, *distance;
 	int *seat;
 	TRY(TEMP(ctx, weight, (size_t)n * (size_t)n));
-	TRY(TEMP(ctx, distance, n));
-	TRY(TEMP(ctx, seat, n));
+	TRY(TEMP_EACH(ctx, n, distance, seat));
 	for (int i = 0; i < n; i++) {
 		seat[i] = i;
 		distance[i] = 1 - cosine((double)i / n);

@@ -135,14 +135,7 @@ layout_tree(Ctx *ctx, const Explained *e, Layout *out)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct tree t = { .out = out, .topo = e->topo };
 	TRY(layout_spots(ctx, e, out));
-	TRY(TEMP(ctx, t.parent, out->n_spots));
-	TRY(TEMP(ctx, t.depth, out->n_spots));
-	TRY(TEMP(ctx, t.order, out->n_spots));
-	TRY(TEMP(ctx, t.nics, out->n_spots));
-	TRY(TEMP(ctx, t.width, out->n_spots));
-	TRY(TEMP(ctx, t.left, out->n_spots));
-	TRY(TEMP(ctx, t.next, out->n_spots));
-	TRY(TEMP(ctx, t.column, out->n_spots));
+	TRY(TEMP_EACH(ctx, out->n_spots, t.parent, t.depth, t.order, t.nics, t.width, t.left, t.next, t.column));
 	for (int p = 0; p < out->n_spots; p++) {
 		t.parent[p] = t.depth[p] = -1;
 		t.column[p] = -1;

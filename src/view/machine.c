@@ -20,11 +20,8 @@ explain_machine(Ctx *ctx, const Topology *machine, Explained *out)
 	*e = (Explained){ .topo = machine, .n_servers = machine->n_nodes };
 	TRY(NEW(ctx, e->name, machine->n_vertices));
 	TRY(NEW(ctx, e->short_name, machine->n_ranks));
-	TRY(NEW(ctx, e->server, machine->n_vertices));
-	TRY(NEW(ctx, e->device, machine->n_vertices));
-	TRY(NEW(ctx, e->load, machine->n_links));
-	TRY(NEW(ctx, e->saturated, machine->n_links));
-	TRY(NEW(ctx, e->tight, machine->n_links));
+	TRY(NEW_EACH(ctx, machine->n_vertices, e->server, e->device));
+	TRY(NEW_EACH(ctx, machine->n_links, e->load, e->saturated, e->tight));
 	TRY(name_vertices(ctx, e));
 	for (int v = 0; v < machine->n_vertices; v++)
 		e->server[v] = machine->vertex[v].node;
@@ -242,9 +239,7 @@ put_gpus(Ctx *ctx, const Explained *e, Text *out)
 	const Topology *topo = e->topo;
 	struct row *row, **first;
 	int n = 0, *size;
-	TRY(TEMP(ctx, row, topo->n_ranks));
-	TRY(TEMP(ctx, first, topo->n_ranks));
-	TRY(TEMP(ctx, size, topo->n_ranks));
+	TRY(TEMP_EACH(ctx, topo->n_ranks, row, first, size));
 	for (int r = 0; r < topo->n_ranks; r++) {
 		row[r].vertex = r;
 		find_ends(topo, r, &row[r].ends);

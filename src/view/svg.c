@@ -126,8 +126,7 @@ put_page(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *body, doubl
 	uint64_t *form;
 	bool *chosen;
 	char line[80];
-	TRY(TEMP(ctx, chosen, e->sched->n_segments));
-	TRY(TEMP(ctx, tree, e->sched->n_segments));
+	TRY(TEMP_EACH(ctx, e->sched->n_segments, chosen, tree));
 	TRY(TEMP(ctx, first, e->sched->n_segments + 1));
 	TRY(TEMP(ctx, form, e->sched->n_segments));
 	TRY(parse_trees(ctx, e, ask->trees, chosen));

@@ -33,11 +33,9 @@ svg_tree_new(Ctx *ctx, const Explained *e, TreePicture *out)
 	int n = e->topo->n_ranks;
 	*out = (TreePicture){ .e = e };
 	TRY(drawing_new(ctx, e, out->drawing));
-	TRY(NEW(ctx, out->x, 2 * n));
-	TRY(NEW(ctx, out->y, 2 * n));
+	TRY(NEW_EACH(ctx, 2 * n, out->x, out->y));
 	TRY(NEW(ctx, out->slots, n));
-	TRY(NEW(ctx, out->depth, 2 * n));
-	TRY(NEW(ctx, out->hidden, 2 * n));
+	TRY(NEW_EACH(ctx, 2 * n, out->depth, out->hidden));
 	return OK;
 }
 

@@ -133,9 +133,7 @@ put_server(Ctx *ctx, const Advice *a, int node, Text *out)
 	const int *left = a->b->base.gpu;
 	struct server s = { .machine = a->b->base.topo };
 	int *index, device = 0;
-	TRY(NEW(ctx, s.gpu, machine->n_ranks));
-	TRY(NEW(ctx, s.device, machine->n_ranks));
-	TRY(NEW(ctx, index, machine->n_ranks));
+	TRY(NEW_EACH(ctx, machine->n_ranks, s.gpu, s.device, index));
 	for (int g = 0; g < machine->n_ranks; g++) {
 		bool here = machine->vertex[g].node == node, is_left = !left || left[g] >= 0;
 		index[g] = here && is_left ? device : -1;

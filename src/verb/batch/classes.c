@@ -90,8 +90,7 @@ new_classes(Ctx *ctx, Batch *b)
 	b->classes = classes;
 	for (int c = 0; c < N_COLLECTIVES; c++)
 		classes->rooted = classes->rooted || (b->colls >> c & 1 && collective_rooted((Collective)c));
-	TRY(NEW(ctx, classes->first, n_sets + 1));
-	TRY(NEW(ctx, classes->first_place, n_sets + 1));
+	TRY(NEW_EACH(ctx, n_sets + 1, classes->first, classes->first_place));
 	for (int s = 0; s < n_sets; s++) {
 		size_t variants = 1 + (classes->rooted ? (size_t)batch_set(b, s)->n : 0);
 		classes->first[s + 1] = classes->first[s] + variants;
@@ -103,9 +102,7 @@ new_classes(Ctx *ctx, Batch *b)
 		return fail(ctx, LIMIT,
 		    "%zu sets with their roots: want at most %d; fewer --sizes, or sets in a file with --gpus",
 		    classes->n_variants, 4 * LIMIT_INDEX);
-	TRY(NEW(ctx, classes->set_of, classes->n_variants));
-	TRY(NEW(ctx, classes->representative, classes->n_variants));
-	TRY(NEW(ctx, classes->number, classes->n_variants));
+	TRY(NEW_EACH(ctx, classes->n_variants, classes->set_of, classes->representative, classes->number));
 	for (int s = 0; s < n_sets; s++)
 		for (size_t v = classes->first[s]; v < classes->first[s + 1]; v++)
 			classes->set_of[v] = s;

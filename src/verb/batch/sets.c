@@ -110,8 +110,7 @@ sets_read(Ctx *ctx, const char *label, const Text *text, const Topology *machine
 		return fail(ctx, BAD_INPUT, "%s: a NUL byte: want text", label);
 	TRY(NEW(ctx, set, most));
 	TRY(topo_gpu_names(ctx, machine, &line.names));
-	TRY(TEMP(ctx, line.seen, machine->n_ranks));
-	TRY(TEMP(ctx, line.gpu, machine->n_ranks));
+	TRY(TEMP_EACH(ctx, machine->n_ranks, line.seen, line.gpu));
 	for (size_t at = 0; at < text->size;) {
 		const char *newline = memchr(text->data + at, '\n', text->size - at);
 		size_t size = newline ? (size_t)(newline - text->data) - at : text->size - at;
@@ -144,8 +143,7 @@ sets_of_jobs(Ctx *ctx, const GpuSet *job, int n_jobs, GpuSet **out, int *n_sets,
 {
 	GpuSet *set, *found;
 	int n = 0;
-	TRY(NEW(ctx, set, n_jobs));
-	TRY(NEW(ctx, *set_of, n_jobs));
+	TRY(NEW_EACH(ctx, n_jobs, set, *set_of));
 	for (int j = 0; j < n_jobs; j++) {
 		int *gpu;
 		TRY(NEW(ctx, gpu, job[j].n));

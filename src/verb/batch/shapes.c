@@ -34,8 +34,7 @@ extend(Ctx *ctx, void *of, int task)
 	int *mark;
 	unsigned char form[CANONICAL_FORM_BYTES];
 	int *orbit;
-	TRY(NEW(ctx, mark, machine->n_ranks));
-	TRY(NEW(ctx, orbit, machine->n_ranks));
+	TRY(NEW_EACH(ctx, machine->n_ranks, mark, orbit));
 	for (int i = 0; i < level->k; i++)
 		mark[level->parent[(size_t)task * (size_t)level->k + (size_t)i]] = 1;
 	TRY(topo_canonical_form(ctx, machine, mark, form, NULL, orbit));

@@ -110,8 +110,7 @@ match_schedule(Ctx *ctx, const char *label, const Topology *machine, const Sched
 	if (strcmp(topo->digest, machine->digest) != 0)
 		return fail(ctx, BAD_INPUT, "%s: topology.digest: %.80s: --topology has %.80s", label, topo->digest,
 		    machine->digest);
-	TRY(NEW(ctx, gpu, topo->n_ranks));
-	TRY(NEW(ctx, mark, topo->n_ranks));
+	TRY(NEW_EACH(ctx, topo->n_ranks, gpu, mark));
 	TRY(find_gpus(ctx, machine, topo, gpu));
 	for (int r = 0; r < topo->n_ranks; r++) {
 		mark[r] = r;

@@ -268,8 +268,7 @@ group_files(struct finding *c)
 			    all->index_file[x].path);
 		n_entries += all->index_file[x].index->n_entries;
 	}
-	TRY(NEW(c->ctx, all->entry, n_entries));
-	TRY(NEW(c->ctx, all->group, n_entries));
+	TRY(NEW_EACH(c->ctx, n_entries, all->entry, all->group));
 	n_entries = 0;
 	for (int x = 0; x < all->n_indexes; x++)
 		TRY(group_entries(c->ctx, all, x, &n_entries));

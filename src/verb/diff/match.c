@@ -57,9 +57,7 @@ static Status
 hash_side(Ctx *ctx, struct side *side)
 {
 	const Schedule *sched = side->sched;
-	TRY(TEMP(ctx, side->edges_hash, sched->n_segments));
-	TRY(TEMP(ctx, side->mate, sched->n_segments));
-	TRY(TEMP(ctx, side->n_to, sched->n_segments));
+	TRY(TEMP_EACH(ctx, sched->n_segments, side->edges_hash, side->mate, side->n_to));
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Tree *tree = &sched->segment[t].tree;
 		side->mate[t] = -1;

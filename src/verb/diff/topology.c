@@ -144,8 +144,7 @@ diff_all_links(Ctx *ctx, const Topology *old, const Topology *new, const int *ol
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int n = old->n_links + new->n_links;
 	const Link **was, **is;
-	TRY(TEMP(ctx, was, n));
-	TRY(TEMP(ctx, is, n));
+	TRY(TEMP_EACH(ctx, n, was, is));
 	for (int l = 0; l < old->n_links; l++)
 		was[old_number[l]] = &old->link[l];
 	for (int l = 0; l < new->n_links; l++)

@@ -10,8 +10,7 @@ find_moved(Ctx *ctx, const int *value, int n, bool *moved)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int *tail, *before, length = 0;		/* tail[k]: the last of k + 1 ascending values, the least such */
-	TRY(TEMP(ctx, tail, n));
-	TRY(TEMP(ctx, before, n));
+	TRY(TEMP_EACH(ctx, n, tail, before));
 	for (int i = 0; i < n; i++) {
 		int lo = 0, hi = length;
 		while (lo < hi) {
@@ -282,8 +281,7 @@ diff_order(struct match *m, int o, int n, bool up)
 	int n_edges = match_phase(&m->old.sched->segment[o].tree, up, &a), *position;
 	bool *moved, any = false;
 	match_phase(&m->new.sched->segment[n].tree, up, &b);
-	TRY(TEMP(m->ctx, position, n_edges));
-	TRY(TEMP(m->ctx, moved, n_edges));
+	TRY(TEMP_EACH(m->ctx, n_edges, position, moved));
 	match_by_rank(m, a, n_edges, up);
 	for (int e = 0; e < n_edges; e++) {
 		position[e] = (int)(m->edge_of[match_rank(&b[e], up)] - a);
@@ -339,9 +337,7 @@ diff_positions(struct match *m)
 	ArenaMark mark = arena_mark(&m->ctx->scratch);
 	int n = m->new.sched->n_segments, n_pairs = 0, *position, *tree;
 	bool *moved;
-	TRY(TEMP(m->ctx, position, n));
-	TRY(TEMP(m->ctx, tree, n));
-	TRY(TEMP(m->ctx, moved, n));
+	TRY(TEMP_EACH(m->ctx, n, position, tree, moved));
 	for (int t = 0; t < n; t++) {
 		int o = m->new.mate[t];
 		if (o < 0 || !match_same_tree(m, o, t))

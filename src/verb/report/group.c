@@ -50,12 +50,10 @@ number_all(Ctx *ctx, Page *page)
 	int n = 0, k = 0;
 	for (int s = 0; s < page->n_series; s++)
 		n += page->series[s].index->n_entries;
-	TRY(NEW(ctx, set, n));
-	TRY(NEW(ctx, order, n));
+	TRY(NEW_EACH(ctx, n, set, order));
 	for (int s = 0; s < page->n_series; s++) {
 		PageSeries *series = &page->series[s];
-		TRY(NEW(ctx, series->set, series->index->n_entries));
-		TRY(NEW(ctx, series->order, series->index->n_entries));
+		TRY(NEW_EACH(ctx, series->index->n_entries, series->set, series->order));
 		for (int i = 0; i < series->index->n_entries; i++, k++) {
 			const IndexEntry *entry = &series->index->entry[i];
 			set[k] = (struct listed){ { entry->n, entry->gpu }, &series->set[i] };
@@ -128,8 +126,7 @@ static Status
 make_class(Ctx *ctx, const Page *page, const struct set_jobs *jobs, int n_sets, PageClass *out)
 {
 	*out = (PageClass){ .coll = jobs->job->entry->coll, .set = jobs->job->set, .n_sets = n_sets };
-	TRY(NEW(ctx, out->best, page->n_series));
-	TRY(NEW(ctx, out->worst, page->n_series));
+	TRY(NEW_EACH(ctx, page->n_series, out->best, out->worst));
 	int64_t *longest;
 	TRY(NEW(ctx, longest, page->n_series));
 	for (int s = 0; s < page->n_series; s++) {

@@ -349,8 +349,7 @@ label_series(Ctx *ctx, Page *page)
 {
 	const char **algorithm, *name;
 	bool *repeated;
-	TRY(TEMP(ctx, algorithm, page->n_series));
-	TRY(TEMP(ctx, repeated, page->n_series));
+	TRY(TEMP_EACH(ctx, page->n_series, algorithm, repeated));
 	for (int s = 0; s < page->n_series; s++) {
 		const PageFile *file = &page->file[page->series[s].first_file];
 		algorithm[s] = file->algorithm;

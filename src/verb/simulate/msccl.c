@@ -99,8 +99,7 @@ try_links(Ctx *ctx, struct ways *w, const Topology *topo, bool *found)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	w->topo = topo;
 	w->heaviest = 0;
-	TRY(TEMP(ctx, w->price, topo->n_links));
-	TRY(TEMP(ctx, w->load, topo->n_links));
+	TRY(TEMP_EACH(ctx, topo->n_links, w->price, w->load));
 	TRY(search_new(ctx, topo, &w->search));
 	set_prices(w);
 	TRY(find_ways(ctx, w, found));

@@ -114,8 +114,7 @@ trace_write(Ctx *ctx, const Simulation *s, const SimRow *row, Text *out)
 	int n, n_links = s->plan->sched->topo->n_links, *n_lanes, *tid, next = 1;
 	struct use *use;
 	TRY(list_uses(ctx, s, &row->result, &use, &n));
-	TRY(TEMP(ctx, n_lanes, n_links));
-	TRY(TEMP(ctx, tid, n_links));
+	TRY(TEMP_EACH(ctx, n_links, n_lanes, tid));
 	TRY(choose_lanes(ctx, use, n, n_lanes));
 	json_object(&w, NULL, JSON_BLOCK);
 	json_string(&w, "displayTimeUnit", "ns");
