@@ -119,6 +119,11 @@ fi
 [ ! "$full" ] || run asan/ faults -n 3 killed stopped leaves "larger count" "other collective" \
 	"same rank twice" strangers
 
+# ---- strangers ----
+
+run "" flood
+[ ! "$full" ] || run asan/ flood
+
 # ---- UCX between servers ----
 
 why=$("$build/tests/net_pair" kinds | sed -n 's/^ucx: //p')
