@@ -397,7 +397,7 @@ $(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, job gpu load): $(B)/test
 
 # The bootstrap needs nothing else of libblink.
 $(addprefix $(B)/tests/unit/, test_bootstrap test_deaths test_strangers): $(B)/tests/unit/%: $(B)/tests/unit/%.o \
-		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/shared.a $(TEST_OBJ)
+		$(filter $(B)/runtime/bootstrap/%, $(RUNTIME_OBJ)) $(B)/runtime/support/thread.o $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(MD_LIBS) -pthread
 
 # The library itself, whose calls fail.

@@ -553,7 +553,7 @@ start(struct bootstrap *b, const struct exchange *first, struct blink_error *err
 {
 	b->exchange = *first;
 	b->exchanging = true;
-	int failed = !descriptor_event(&b->wake) ? errno : thread_start(&b->thread, false, run, b);
+	int failed = !descriptor_event(&b->wake) ? errno : start_thread(&b->thread, BOOTSTRAP_STACK, run, b);
 	if (failed)
 		return cannot_start(b, failed, err);
 	pthread_mutex_lock(&b->lock);

@@ -453,7 +453,6 @@ static int
 start_on(struct descriptor *port, const struct id *id, struct blink_error *err)
 {
 	struct hub *h = calloc(1, sizeof *h);
-	pthread_t thread;
 	err->code = blinkSuccess;
 	if (!h) {
 		descriptor_close(port);
@@ -464,7 +463,7 @@ start_on(struct descriptor *port, const struct id *id, struct blink_error *err)
 	crowd_open(&h->crowd);
 	h->id = *id;
 	descriptor_move(&h->listener, port);
-	int failed = !open_all(h) ? errno : thread_start(&thread, true, hub_run, h);
+	int failed = !open_all(h) ? errno : start_thread(NULL, BOOTSTRAP_STACK, hub_run, h);
 	if (!failed)
 		return blinkSuccess;
 	hub_free(h);

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <netinet/tcp.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,9 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { STACK = 256 << 10 };
-
-/* ---- time, random bytes, threads ---- */
+/* ---- time, random bytes ---- */
 
 static int64_t
 between(int64_t least, int64_t t, int64_t most)
@@ -77,29 +74,6 @@ process_number(void)
 			found = (uint64_t)high << 32 | pid;
 	}
 	return found;
-}
-
-int
-thread_start(pthread_t *thread, bool detached, void *(*run)(void *), void *of)
-{
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	int failed = pthread_attr_init(&attributes);
-	if (failed)
-		return failed;
-	pthread_attr_setstacksize(&attributes, STACK);
-	if (detached)
-		pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	failed = pthread_create(thread, &attributes, run, of);
-	if (failed == EINVAL) {			/* the program's thread-local data need more */
-		pthread_attr_setstacksize(&attributes, 64 * STACK);
-		failed = pthread_create(thread, &attributes, run, of);
-	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return failed;
 }
 
 /* ---- addresses ---- */

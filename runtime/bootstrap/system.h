@@ -1,14 +1,15 @@
-/* What the bootstrap takes from the operating system: time, random bytes, threads, sockets. */
+/* What the bootstrap takes from the operating system: time, random bytes, sockets. */
 #ifndef BLINK_BOOTSTRAP_SYSTEM_H
 #define BLINK_BOOTSTRAP_SYSTEM_H
 
 #include "blink_program.h"
 #include "support/clock.h"
+#include "support/thread.h"
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <sys/socket.h>
 
+enum { BOOTSTRAP_STACK = 256 << 10 };		/* of a thread of the bootstrap */
 
 /* Of a rank that has waited for `patience`, and then asks the hub who is to blame: how long others have for an answer,
  * even on a busy machine; and how long it waits for the hub's word after its deadline. 0: it asks at once. */
@@ -24,9 +25,6 @@ bool random_bytes(void *out, size_t bytes);
 /* A number of this process that others hardly share: by it a rank knows that the hub of its id is a thread of its own
  * process. A forked child has another. */
 uint64_t process_number(void);
-
-/* A thread with a small stack and all signals blocked. Returns an errno. */
-int thread_start(pthread_t *thread, bool detached, void *(*run)(void *), void *of);
 
 /* ---- addresses: a sockaddr_in or sockaddr_in6 in 28 bytes, zero padded ---- */
 

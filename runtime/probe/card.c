@@ -101,21 +101,18 @@ ask(Ctx *ctx, const char *text, struct gpu_card *out)
 	return OK;
 }
 
-static void *
+static void
 run(void *of)
 {
 	struct errand *e = of;
 	e->status = ask(e->ctx, e->address, e->out);
-	return NULL;
 }
 
 Status
 probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out)
 {
 	struct errand e = { ctx, address, out, OK };
-	pthread_t thread;
-	if (start_thread(&thread, STACK, run, &e) != 0)
+	if (!run_aside(STACK, run, &e))
 		return fail(ctx, IO, "GPU %.40s: cannot start a thread to ask for it", address);
-	pthread_join(thread, NULL);
 	return e.status;
 }

@@ -266,7 +266,7 @@ free_ucx(struct ucx *u)
 {
 	if (u->owner != getpid())
 		u->worker = NULL;
-	else if (u->context && !ucx_aside(close_library, u))
+	else if (u->context && !run_aside(UCX_STACK, close_library, u))
 		close_library(u);
 	for (int i = 0; i < u->n_ranks; i++) {
 		ucx_drop(&u->peer[i]);
@@ -321,7 +321,7 @@ ucx_open(int rank, int n_ranks, const struct net_events *events, const struct ne
 		return tcp_fail(err, blinkOutOfMemory, "ucx: out of memory");
 	if (!has_files())
 		tcp_fail(err, blinkSystemError, "ucx: %s: want %d more descriptors", strerror(errno), FILES);
-	else if (!ucx_aside(open_aside, &o) || o.status != UCS_OK)
+	else if (!run_aside(UCX_STACK, open_aside, &o) || o.status != UCS_OK)
 		tcp_fail(err, blinkSystemError, "ucx: cannot %s: %s", o.what, u->api->ucs_status_string_(o.status));
 	const struct tcp_rider rider = { u, o.fd, turn, close_library };
 	if (o.status == UCS_OK && tcp_open_with(&rider, rank, n_ranks, &mine, keys, address, &tcp, err) == blinkSuccess)

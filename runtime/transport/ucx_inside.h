@@ -151,9 +151,8 @@ struct ucx_api {
 /* NULL: it cannot be used; why[256] says so. Opened once, and never closed. */
 const struct ucx_api *ucx_library(char why[256]);
 
-/* Runs it on a thread of its own, and waits for its end: what opens and closes UCX needs more stack than a call of
- * libblink may, and the threads that UCX then starts get no signals. False: there is no such thread. */
-bool ucx_aside(void (*run)(void *), void *of);
+/* What opens and closes UCX runs aside (support/thread.h): the threads that UCX then starts get no signals. */
+enum { UCX_STACK = 1 << 20 };
 
 /* ---- ucx_say.c ---- */
 

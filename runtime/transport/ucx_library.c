@@ -17,37 +17,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { STACK = 1 << 20, QUIET = 4 };
+enum { QUIET = 4 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all below */
 static struct ucx_api api;
 static bool opened;
-
-/* ---- a thread ---- */
-
-struct errand {
-	void (*run)(void *);
-	void *of;
-};
-
-static void *
-run_errand(void *of)
-{
-	struct errand *e = of;
-	e->run(e->of);
-	return NULL;
-}
-
-bool
-ucx_aside(void (*run)(void *), void *of)
-{
-	struct errand e = { run, of };
-	pthread_t thread;
-	if (start_thread(&thread, STACK, run_errand, &e) != 0)
-		return false;
-	pthread_join(thread, NULL);
-	return true;
-}
 
 /* ---- the library ---- */
 
@@ -126,7 +100,7 @@ const struct ucx_api *
 ucx_library(char why[256])
 {
 	pthread_mutex_lock(&lock);
-	if (!opened && !ucx_aside(open_library, why))
+	if (!opened && !run_aside(UCX_STACK, open_library, why))
 		snprintf(why, 256, "cannot start a thread");
 	bool good = opened;
 	pthread_mutex_unlock(&lock);
