@@ -98,67 +98,11 @@ serve(ncclComm_t comm, const struct request *q, ncclResult_t *result)
 	ncclResult_t served_##name parameters                                  \
 	{                                                                      \
 		ncclResult_t result;                                           \
-		const struct request q = { __VA_ARGS__ };                      \
+		const struct request q = { __VA_ARGS__, stream };              \
 		return serve(comm, &q, &result) ? group_fails(result) : REAL(name, arguments); \
 	}
-
-COLLECTIVE(Reduce, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
-    ncclComm_t comm, cudaStream_t stream), (send, recv, count, type, op, root, comm, stream),
-    blinkCollReduce, send, recv, count, type, op, root, stream)
-COLLECTIVE(Bcast, (void *data, size_t count, ncclDataType_t type, int root, ncclComm_t comm, cudaStream_t stream),
-    (data, count, type, root, comm, stream),
-    blinkCollBroadcast, data, data, count, type, ncclSum, root, stream)
-COLLECTIVE(Broadcast, (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-    cudaStream_t stream), (send, recv, count, type, root, comm, stream),
-    blinkCollBroadcast, send, recv, count, type, ncclSum, root, stream)
-COLLECTIVE(AllReduce, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-    ncclComm_t comm, cudaStream_t stream), (send, recv, count, type, op, comm, stream),
-    blinkCollAllReduce, send, recv, count, type, op, 0, stream)
-COLLECTIVE(ReduceScatter, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-    ncclComm_t comm, cudaStream_t stream), (send, recv, count, type, op, comm, stream),
-    blinkCollReduceScatter, send, recv, count, type, op, 0, stream)
-COLLECTIVE(AllGather, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
-    cudaStream_t stream), (send, recv, count, type, comm, stream),
-    blinkCollAllGather, send, recv, count, type, ncclSum, 0, stream)
-COLLECTIVE(AlltoAll, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
-    cudaStream_t stream), (send, recv, count, type, comm, stream),
-    blinkCollAlltoAll, send, recv, count, type, ncclSum, 0, stream)
-COLLECTIVE(Gather, (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-    cudaStream_t stream), (send, recv, count, type, root, comm, stream),
-    blinkCollGather, send, recv, count, type, ncclSum, root, stream)
-COLLECTIVE(Scatter, (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-    cudaStream_t stream), (send, recv, count, type, root, comm, stream),
-    blinkCollScatter, send, recv, count, type, ncclSum, root, stream)
-
-/* A configuration of the call chooses among NCCL's algorithms: it has no effect on ours. */
-COLLECTIVE(ReduceConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op, int root,
-    ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config),
-    (send, recv, count, type, op, root, comm, stream, config),
-    blinkCollReduce, send, recv, count, type, op, root, stream)
-COLLECTIVE(BroadcastConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, int root,
-    ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config),
-    (send, recv, count, type, root, comm, stream, config),
-    blinkCollBroadcast, send, recv, count, type, ncclSum, root, stream)
-COLLECTIVE(AllReduceConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-    ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config),
-    (send, recv, count, type, op, comm, stream, config),
-    blinkCollAllReduce, send, recv, count, type, op, 0, stream)
-COLLECTIVE(ReduceScatterConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclRedOp_t op,
-    ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t *config),
-    (send, recv, count, type, op, comm, stream, config),
-    blinkCollReduceScatter, send, recv, count, type, op, 0, stream)
-COLLECTIVE(AllGatherConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
-    cudaStream_t stream, const ncclCollConfig_t *config), (send, recv, count, type, comm, stream, config),
-    blinkCollAllGather, send, recv, count, type, ncclSum, 0, stream)
-COLLECTIVE(AlltoAllConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, ncclComm_t comm,
-    cudaStream_t stream, const ncclCollConfig_t *config), (send, recv, count, type, comm, stream, config),
-    blinkCollAlltoAll, send, recv, count, type, ncclSum, 0, stream)
-COLLECTIVE(GatherConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-    cudaStream_t stream, const ncclCollConfig_t *config), (send, recv, count, type, root, comm, stream, config),
-    blinkCollGather, send, recv, count, type, ncclSum, root, stream)
-COLLECTIVE(ScatterConfig, (const void *send, void *recv, size_t count, ncclDataType_t type, int root, ncclComm_t comm,
-    cudaStream_t stream, const ncclCollConfig_t *config), (send, recv, count, type, root, comm, stream, config),
-    blinkCollScatter, send, recv, count, type, ncclSum, root, stream)
+NCCL_COLLECTIVE_LIST(COLLECTIVE)
+NCCL_CONFIG_LIST(COLLECTIVE)
 
 /* ---- messages ---- */
 
@@ -271,9 +215,8 @@ ncclResult_t
 served_CommRegister(ncclComm_t comm, void *memory, size_t bytes, void **handle)
 {
 	ncclResult_t result;
-	if (real_nccl()->path)
-		return REAL(CommRegister, (comm, memory, bytes, handle));
 	struct shim_comm *c = comm_ready(comm, &result);
+	(void)bytes;
 	if (!c)
 		return result;
 	if (!handle || !memory)
@@ -286,8 +229,7 @@ ncclResult_t
 served_CommDeregister(ncclComm_t comm, void *handle)
 {
 	ncclResult_t result;
-	if (real_nccl()->path)
-		return REAL(CommDeregister, (comm, handle));
+	(void)handle;
 	comm_ready(comm, &result);
 	return result;
 }
@@ -298,9 +240,8 @@ ncclResult_t
 served_CommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window, int flags)
 {
 	ncclResult_t result;
-	if (real_nccl()->path)
-		return REAL(CommWindowRegister, (comm, memory, bytes, window, flags));
 	struct shim_comm *c = comm_ready(comm, &result);
+	(void)bytes, (void)flags;
 	if (!c)
 		return result;
 	if (!memory || !window)
@@ -330,8 +271,6 @@ ncclResult_t
 served_CommWindowDeregister(ncclComm_t comm, ncclWindow_t window)
 {
 	ncclResult_t result;
-	if (real_nccl()->path)
-		return REAL(CommWindowDeregister, (comm, window));
 	struct shim_comm *c = comm_ready(comm, &result);
 	struct shim_window **at = c ? find_window(c, window) : NULL, *w;
 	if (!at)
@@ -346,8 +285,6 @@ ncclResult_t
 served_WinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **memory)
 {
 	ncclResult_t result;
-	if (real_nccl()->path)
-		return REAL(WinGetUserPtr, (comm, window, memory));
 	struct shim_comm *c = comm_ready(comm, &result);
 	struct shim_window **at = c && memory ? find_window(c, window) : NULL;
 	if (at)
@@ -358,8 +295,6 @@ served_WinGetUserPtr(ncclComm_t comm, ncclWindow_t window, void **memory)
 ncclResult_t
 served_MemAlloc(void **memory, size_t bytes)
 {
-	if (real_nccl()->path)
-		return REAL(MemAlloc, (memory, bytes));
 	if (!memory)
 		return comm_error(NULL, ncclInvalidArgument, "memory: NULL");
 	*memory = device_alloc(bytes);
@@ -369,7 +304,5 @@ served_MemAlloc(void **memory, size_t bytes)
 ncclResult_t
 served_MemFree(void *memory)
 {
-	if (real_nccl()->path)
-		return REAL(MemFree, (memory));
 	return device_free(memory) ? ncclSuccess : ncclUnhandledCudaError;
 }

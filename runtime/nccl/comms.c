@@ -210,8 +210,6 @@ ncclResult_t
 served_CommGetUniqueId(ncclComm_t comm, ncclUniqueId *id)
 {
 	ncclResult_t result;
-	if (real_nccl()->path)
-		return REAL(CommGetUniqueId, (comm, id));
 	return comm_ready(comm, &result) ? served_GetUniqueId(id) : result;
 }
 
@@ -221,8 +219,6 @@ served_CommGrow(ncclComm_t comm, int n, const ncclUniqueId *id, int rank, ncclCo
 {
 	ncclResult_t result;
 	struct shim_comm *parent, *c;
-	if (real_nccl()->path)
-		return REAL(CommGrow, (comm, n, id, rank, out, config));
 	if (!comm)
 		return id ? served_CommInitRankConfig(out, n, *id, rank, config)
 		    : comm_error(NULL, ncclInvalidArgument, "id: NULL: want it of new ranks");
@@ -363,10 +359,7 @@ give(ncclComm_t comm, const int *value, int *out)
 	ncclResult_t served_##name(ncclComm_t comm, int *out)                  \
 	{                                                                      \
 		ncclResult_t result;                                           \
-		struct shim_comm *c = comm_of(comm);                           \
-		if (real_nccl()->path)                                         \
-			return REAL(name, (comm, out));                        \
-		c = comm_ready(comm, &result);                                 \
+		struct shim_comm *c = comm_ready(comm, &result);               \
 		return c ? give(comm, &c->member, out) : result;               \
 	}
 ASK(CommCount, n)

@@ -5,18 +5,22 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define SERVE(name, parameters, arguments)                                     \
+#define ENTRY(name, parameters, result)                                        \
 	EXPORT ncclResult_t nccl##name parameters;                             \
-	EXPORT ncclResult_t pncclName(name) parameters;                        \
+	EXPORT ncclResult_t pnccl##name parameters __attribute__((alias("nccl" #name))); \
 	ncclResult_t nccl##name parameters                                     \
 	{                                                                      \
-		return inside_real() ? real_nccl()->name arguments : served_##name arguments; \
-	}                                                                      \
-	ncclResult_t pncclName(name) parameters __attribute__((alias("nccl" #name)));
-#define pncclName(name) pnccl##name
-NCCL_SERVED_LIST(SERVE)
-NCCL_LATER_LIST(SERVE)
-NCCL_CONFIG_LIST(SERVE)
+		return result;                                                 \
+	}
+#define BESIDE(name, parameters, arguments, ...)                               \
+	ENTRY(name, parameters, inside_real() ? real_nccl()->name arguments : served_##name arguments)
+#define ALONE(name, parameters, arguments)                                     \
+	ENTRY(name, parameters, real_nccl()->path ? REAL(name, arguments) : served_##name arguments)
+NCCL_BESIDE_LIST(BESIDE)
+NCCL_COLLECTIVE_LIST(BESIDE)
+NCCL_CONFIG_LIST(BESIDE)
+NCCL_ALONE_LIST(ALONE)
+NCCL_LATER_LIST(ALONE)
 
 /* By this name the library knows itself. */
 EXPORT extern const char blink_nccl_is_this;

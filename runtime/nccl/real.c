@@ -164,7 +164,7 @@ open_real(void)
 	if (!library)
 		real.path = NULL;
 	void *f;
-#define FIND(member, parameters, arguments)                                    \
+#define FIND(member, parameters, ...)                                          \
 	f = library ? find_function("nccl" #member) : NULL;                    \
 	real.member = f ? (ncclResult_t (*) parameters)f : (ncclResult_t (*) parameters)(void *)refuse;
 	NCCL_SERVED_LIST(FIND)

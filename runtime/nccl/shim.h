@@ -19,7 +19,7 @@
 struct real {
 	const char *path;		/* NULL: there is none */
 	int version;			/* as of ncclGetVersion */
-#define REAL_MEMBER(name, parameters, arguments) ncclResult_t (*name) parameters;
+#define REAL_MEMBER(name, parameters, ...) ncclResult_t (*name) parameters;
 	NCCL_SERVED_LIST(REAL_MEMBER)
 	NCCL_LATER_LIST(REAL_MEMBER)
 	NCCL_CONFIG_LIST(REAL_MEMBER)
@@ -51,8 +51,9 @@ bool inside_real(void);
 		real_result_;                                                  \
 	})
 
-/* What nccl*X does unless it is called from inside the real library: comms.c, calls.c, ends.c. */
-#define SERVED(name, parameters, arguments) ncclResult_t served_##name parameters;
+/* What nccl*X does unless it is called from inside the real library, or the real one does it alone: comms.c, calls.c,
+ * ends.c. */
+#define SERVED(name, parameters, ...) ncclResult_t served_##name parameters;
 NCCL_SERVED_LIST(SERVED)
 NCCL_LATER_LIST(SERVED)
 NCCL_CONFIG_LIST(SERVED)

@@ -11,8 +11,8 @@
  * Returns an errno. */
 int start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of);
 
-/* Run it on a thread of its own, and wait for its end: for what needs more stack than a call of libblink may take. False:
- * there is no such thread. */
+/* Run it on a thread of its own, and wait for its end: for what needs more stack than a call of libblink may take.
+ * False: there is no such thread. */
 bool run_aside(size_t stack, void (*run)(void *), void *of);
 
 #endif

@@ -17,7 +17,7 @@
 
 enum { MOST = 16, COUNT = 3000 };
 
-#define DECLARE(name, parameters, arguments) ncclResult_t nccl##name parameters;
+#define DECLARE(name, parameters, ...) ncclResult_t nccl##name parameters;
 NCCL_SERVED_LIST(DECLARE)
 ncclResult_t ncclPutSignal(const void *a, size_t b, int c, int d, void *e, size_t f, int g, int h, unsigned i,
     ncclComm_t comm, void *stream);

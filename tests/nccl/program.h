@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define DECLARE(name, parameters, arguments) ncclResult_t nccl##name parameters; ncclResult_t pnccl##name parameters;
+#define DECLARE(name, parameters, ...) ncclResult_t nccl##name parameters; ncclResult_t pnccl##name parameters;
 NCCL_SERVED_LIST(DECLARE)
 NCCL_LATER_LIST(DECLARE)
 NCCL_CONFIG_LIST(DECLARE)

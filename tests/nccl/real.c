@@ -40,7 +40,7 @@ static __thread int depth;
 
 #define EXPORT __attribute__((visibility("default")))
 EXPORT int fake_nccl_calls(const char *name);
-#define DECLARE(name, parameters, arguments)                                   \
+#define DECLARE(name, parameters, ...)                                         \
 	EXPORT ncclResult_t nccl##name parameters;                             \
 	EXPORT ncclResult_t pnccl##name parameters;
 NCCL_SERVED_LIST(DECLARE)

@@ -4,8 +4,8 @@
 
 #include <cstddef>
 
-#define CHECK(name, parameters, arguments) ncclResult_t (*check_##name) parameters = nccl##name;
-#define CHECK_TEXT(name, parameters, arguments) const char *(*check_##name) parameters = nccl##name;
+#define CHECK(name, parameters, ...) ncclResult_t (*check_##name) parameters = nccl##name;
+#define CHECK_TEXT(name, parameters, ...) const char *(*check_##name) parameters = nccl##name;
 #if NCCL_VERSION_CODE >= 22809
 NCCL_SERVED_LIST(CHECK)
 #endif
