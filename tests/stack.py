@@ -117,9 +117,9 @@ POINTERS = {
     "progress_call": r"plans_choose|runtime/comm/(init\.c:on_failed_here|tuning\.c:(begins|ended))",
     "join": HOST + "(open|connect)$|" + NET,
     "connect_ranks": HOST + "(open|connect)$|" + NET,
-    "drop": r"runtime/cuda/memory\.c:free_region",
+    "shm_drop": r"runtime/cuda/memory\.c:free_region",
     "shm_exchange": r"runtime/comm/init\.c:sign",
-    "exchange": r"runtime/comm/init\.c:(sign|exchange)",	# of transport/shm.c, and of engine/windows.c
+    "exchange": r"runtime/comm/init\.c:(sign|exchange)",	# of transport/shm_exchange.c, and of engine/windows.c
     "tcp_prove": r"runtime/comm/init\.c:sign",
     "tcp_proved": r"runtime/comm/init\.c:sign",
     "tcp_break": "remote_broken|ucx_broken",
@@ -139,8 +139,8 @@ POINTERS = {
 GPU = r"(gpu|driver)_|runtime/cuda/"
 
 # What threads of the library begin with. They have 256 KiB, of which the C library and its locals take some.
-THREADS = r"blink_worker|runtime/(bootstrap/bootstrap\.c:run|bootstrap/hub\.c:hub_run|engine/queue\.c:work|" \
-          r"transport/(tcp\.c:serve|ucx_library\.c:run_errand))$"
+THREADS = r"blink_worker|bootstrap_run|runtime/(bootstrap/hub\.c:hub_run|engine/queue\.c:work|transport/tcp\.c:serve|" \
+          r"support/thread\.c:run_errand)$"
 THREAD_LIMIT = 64 * 1024
 
 

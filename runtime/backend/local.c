@@ -5,12 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool
-rank_is_local(const struct rank_state *r, int rank)
-{
-	return r->settings.shm && r->server[rank] == r->server[r->rank];
-}
-
 int
 local_index(const struct rank_state *r, int rank)
 {
@@ -29,7 +23,7 @@ map_local(const struct rank_state *r, struct shm *own, const void *addresses, si
 	if (!peer)
 		return set_error_memory(err);
 	for (int i = 0; i < r->n_ranks; i++) {
-		if (i == r->rank || !rank_is_local(r, i))
+		if (i == r->rank || !r->settings.shm || r->server[i] != r->server[r->rank])
 			continue;
 		peer[n].rank = i;
 		peer[n].least = least;

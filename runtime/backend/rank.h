@@ -101,9 +101,6 @@ void rank_send(struct rank_state *r, int to, const struct net_message *m, const 
 
 /* ---- ranks on this server ---- */
 
-/* Their memory can be mapped. */
-bool rank_is_local(const struct rank_state *r, int rank);
-
 /* Number of a rank among those on its server, in order. */
 int local_index(const struct rank_state *r, int rank);
 

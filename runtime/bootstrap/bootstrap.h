@@ -84,9 +84,6 @@ void bootstrap_progress(struct bootstrap *b);
  * exchange. */
 void bootstrap_leave(struct bootstrap *b, uint64_t calls);
 
-/* The rank or ranks that live in the hub's process: the lowest; -1: none. */
-int bootstrap_hub_rank(const struct bootstrap *b);
-
 /* The address of this process by which ranks on other servers reach it, as of the interface of the connection to the
  * hub: a sockaddr_in or sockaddr_in6 without port, in 28 bytes, zero padded. The scope of one that is link-local is a
  * number of this server. */

@@ -118,32 +118,6 @@ contribution(struct hub *h, struct connection *c)
 	}
 }
 
-/* A rank has waited too long for an exchange. */
-static void
-late(struct hub *h, int64_t patience)
-{
-	char names[160] = "", time[DURATION_ROOM], dropped[80] = "";
-	int missing = 0, first = -1, at = 0;
-	enum { NAMED = 8 };
-	if (!h->all)
-		return;					/* it has just been done */
-	for (int r = 0; r < h->n; r++) {
-		if (h->member[r].gave)
-			continue;
-		if (missing++ < NAMED)
-			at += snprintf(names + at, sizeof names - (size_t)at, "%s%d", missing > 1 ? ", " : "", r);
-		first = first < 0 ? r : first;
-	}
-	if (missing > NAMED)
-		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);
-	if (!h->exchanges && h->crowd.n_evicted)
-		snprintf(dropped, sizeof dropped, "; %llu connections of strangers crowded them out",
-		    (unsigned long long)h->crowd.n_evicted);
-	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s %s%s%s", missing > 1 ? "s" : "", names, h->n,
-	    missing > 1 ? "ve" : "s", h->exchanges ? " to an exchange of all ranks" : "",
-	    patience > 0 ? "within " : "in time", patience > 0 ? duration(patience, time) : "", dropped);
-}
-
 /* ---- ranks that are stuck ---- */
 
 /* All ranks are asked at once, and again and again until the deadline: a rank may make the call that others wait for,
@@ -261,7 +235,7 @@ obey(struct hub *h, struct connection *c)
 	if (c->in.head.kind == FRAME_GIVE) {
 		contribution(h, c);
 	} else if (c->in.head.kind == FRAME_LATE) {
-		late(h, body.late.patience);
+		hub_late(h, body.late.patience);
 	} else if (c->in.head.kind == FRAME_FAIL) {
 		hub_fail_with(h, &body.failure, c->rank);
 	} else if (c->in.head.kind == FRAME_PROGRESS) {
@@ -311,21 +285,17 @@ hub_hear(struct hub *h, struct connection *c)
 		enum read got = reader_read(&c->in, c->socket.fd);
 		if (got == READ_LATER)
 			return;
-		bool good = got == READ_FRAME && valid(h, c);
-		if (!good) {
-			if (c->state == MEMBER)
-				member_gone(h, c, got == READ_FRAME ? EPROTO : errno);
-			hub_close(h, c);
-			return;
-		}
-		if (c->in.head.kind == FRAME_FAREWELL) {
-			if (c->state == MEMBER)
-				farewell(h, c);
-			hub_close(h, c);
-			return;
-		}
-		if (c->state == MEMBER && !h->failed)
+		bool good = got == READ_FRAME && valid(h, c), leaves = good && c->in.head.kind == FRAME_FAREWELL;
+		if (c->state == MEMBER && !good)
+			member_gone(h, c, got == READ_FRAME ? EPROTO : errno);
+		else if (c->state == MEMBER && leaves)
+			farewell(h, c);
+		else if (c->state == MEMBER && !h->failed)
 			obey(h, c);
+		if (!good || leaves) {
+			hub_close(h, c);
+			return;
+		}
 		reader_next(&c->in);
 	}
 }

@@ -73,7 +73,6 @@ struct hub {
 
 bool hub_watch(struct hub *h, struct connection *c, int operation);	/* EPOLL_CTL_ADD, _MOD; false: errno */
 void hub_flush(struct hub *h, struct connection *c);
-void hub_give(struct hub *h, struct connection *c, struct packet *p);
 void hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, const void *body, size_t bytes);
 
 /* To all members, but not to rank `except`. */
@@ -86,6 +85,9 @@ void hub_end_soon(struct hub *h);
 /* The first failure is the one that members hear of. */
 void hub_fail_with(struct hub *h, const struct failure *f, int except);
 __attribute__((format(printf, 4, 5))) void hub_fail(struct hub *h, int code, int culprit, const char *format, ...);
+
+/* A rank has waited too long for an exchange. */
+void hub_late(struct hub *h, int64_t patience);
 
 /* ---- door.c ---- */
 

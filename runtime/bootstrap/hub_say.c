@@ -28,8 +28,8 @@ hub_flush(struct hub *h, struct connection *c)
 }
 
 /* Without memory for it the connection ends: its rank then says that the hub has gone. */
-void
-hub_give(struct hub *h, struct connection *c, struct packet *p)
+static void
+give(struct hub *h, struct connection *c, struct packet *p)
 {
 	if (writer_add(&c->out, p))
 		hub_flush(h, c);
@@ -41,7 +41,7 @@ void
 hub_give_frame(struct hub *h, struct connection *c, enum frame_kind kind, const void *body, size_t bytes)
 {
 	struct packet *p = packet_new(kind, body, bytes);
-	hub_give(h, c, p);
+	give(h, c, p);
 	packet_drop(p);
 }
 
@@ -52,7 +52,7 @@ hub_give_all(struct hub *h, struct packet *p, int except)
 	for (int here = 0; here <= 1; here++)
 		for (int r = 0; r < h->n; r++)
 			if (h->member[r].connection && r != except && h->member[r].here == here)
-				hub_give(h, h->member[r].connection, p);
+				give(h, h->member[r].connection, p);
 }
 
 void
@@ -94,4 +94,29 @@ hub_fail(struct hub *h, int code, int culprit, const char *format, ...)
 	vsnprintf(f.text, sizeof f.text, format, arguments);
 	va_end(arguments);
 	hub_fail_with(h, &f, -1);
+}
+
+void
+hub_late(struct hub *h, int64_t patience)
+{
+	char names[160] = "", time[DURATION_ROOM], dropped[80] = "";
+	int missing = 0, first = -1, at = 0;
+	enum { NAMED = 8 };
+	if (!h->all)
+		return;					/* it has just been done */
+	for (int r = 0; r < h->n; r++) {
+		if (h->member[r].gave)
+			continue;
+		if (missing++ < NAMED)
+			at += snprintf(names + at, sizeof names - (size_t)at, "%s%d", missing > 1 ? ", " : "", r);
+		first = first < 0 ? r : first;
+	}
+	if (missing > NAMED)
+		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);
+	if (!h->exchanges && h->crowd.n_evicted)
+		snprintf(dropped, sizeof dropped, "; %llu connections of strangers crowded them out",
+		    (unsigned long long)h->crowd.n_evicted);
+	hub_fail(h, blinkTimeout, first, "rank%s %s of %d ha%s not come%s %s%s%s", missing > 1 ? "s" : "", names, h->n,
+	    missing > 1 ? "ve" : "s", h->exchanges ? " to an exchange of all ranks" : "",
+	    patience > 0 ? "within " : "in time", patience > 0 ? duration(patience, time) : "", dropped);
 }

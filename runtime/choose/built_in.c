@@ -14,13 +14,8 @@
  * Order of additions: a rank adds to its own value those of the ranks of its server, as it has them as children, and
  * then those of other servers. So all ranks get the same bits of an allreduce: one rank has added them. Children are
  * in ascending order of ranks, cyclic from the leader. Values that go down are first for other servers, since they have
- * farther to go.
- *
- * Rings (model/rank_program.h): where in a publisher's memory its value of a tree lies depends on how many trees before
- * it published in. Up a tree all ranks do so but the top; down it those with children. How many these were follows from
- * how many trees began at each server, and had each number of leader. Sums of these over many servers or numbers are
- * those of a few ranges of a power of two (Fenwick 1994), so that 65536 ranks take a second, not minutes. */
-#include "choose.h"
+ * farther to go. */
+#include "choose/built_in_trees.h"
 #include "schedule/schedule.h"
 
 #include <stdio.h>
@@ -28,41 +23,8 @@
 
 enum {
 	MOST_EDGES = 1 << 17,		/* of a schedule whose number of trees is free */
-	FEW = 4,			/* counts that are added one by one */
 	STAR = LIMIT_COMM_RANKS,		/* an arity */
 	NEAR = 8, FAR = 4		/* arity in a server, and between servers, for small messages */
-};
-
-struct tree {
-	int first;			/* the server at the top of its heap */
-	int which;			/* of the leaders that a server can have */
-	int root;			/* of the collective or block, at the top; -1: none, any leader is */
-	int top;
-};
-
-/* n counts, added up over ranges: sum[i] is that of the counts from i without its lowest bit to i - 1. */
-struct sums {
-	int n, *sum;			/* sum[1] to sum[n] */
-};
-
-struct maker {
-	Ctx *ctx;
-	const struct job *job;
-	RankProgram *prog;
-	int n, n_servers, me;
-	int near, far;			/* arities */
-	bool root_leads;		/* its server; else another rank does, below it */
-	bool up, down;			/* which ways trees go */
-	int *member, *first;		/* ranks of server q, ascending: member[first[q] .. first[q + 1] - 1] */
-	int *server, *index;		/* of a rank: its server, and which of its ranks it is */
-	int largest;			/* ranks of a server */
-	int n_trees;			/* so far; of these: */
-	int *n_top;			/* at the top of which each rank is */
-	int *n_first, *n_which;		/* that begin at each server; that have each number of leader */
-	struct sums sum_first, sum_which;
-	int *lanes_out, *lanes_in;	/* of each rank: from and to this one, so far */
-	int *child;			/* of this rank, in its server and then in others */
-	RankLane *from, *to;		/* of a task that is made */
 };
 
 /* Do blocks go straight to the one rank that needs them? */
@@ -96,21 +58,7 @@ group_ranks(struct maker *m)
 	return OK;
 }
 
-static int
-size_of(const struct maker *m, int q)
-{
-	return m->first[q + 1] - m->first[q];
-}
-
 /* ---- trees ---- */
-
-/* The i-th rank of a server, counted from its leader on. */
-static int
-member_at(const struct maker *m, int leader, int i)
-{
-	int q = m->server[leader], at = m->index[leader] + i, n = size_of(m, q);
-	return m->member[m->first[q] + (at < n ? at : at % n)];
-}
 
 /* Of a server; not the root, unless that leads or is alone there. */
 static int
@@ -175,131 +123,6 @@ list_children(const struct maker *m, const struct tree *t, int *n_near)
 	for (int p = place * m->far + 1; m->me == leader && p <= (place + 1) * m->far && p < m->n_servers; p++)
 		m->child[n++] = leader_of(m, t, server_at(m, t, p));
 	return n;
-}
-
-/* ---- rings ---- */
-
-static Status
-sums_new(Ctx *ctx, int n, struct sums *out)
-{
-	out->n = n;
-	return TEMP(ctx, out->sum, n + 1);
-}
-
-static void
-sums_count(struct sums *s, int i)
-{
-	for (i++; i <= s->n; i += i & -i)
-		s->sum[i]++;
-}
-
-/* Of the first n counts. */
-static int
-sums_below(const struct sums *s, int n)
-{
-	int sum = 0;
-	for (; n > 0; n -= n & -n)
-		sum += s->sum[n];
-	return sum;
-}
-
-/* Of `length` counts up to that of `last`, around in a circle of `size` counts from `begin` on, of which only those
- * there are count. */
-static int
-sums_around(const struct sums *s, int begin, int size, int last, int length)
-{
-	int end = begin + size < s->n ? begin + size : s->n, first = last - length + 1;
-	int upto = begin + last + 1 < end ? begin + last + 1 : end, from = begin + first < end ? begin + first : end;
-	if (first >= 0)
-		return sums_below(s, upto) - sums_below(s, from);
-	from = begin + first + size < end ? begin + first + size : end;
-	return sums_below(s, upto) - sums_below(s, begin) + sums_below(s, end) - sums_below(s, from);
-}
-
-static void
-count_tree(struct maker *m, const struct tree *t)
-{
-	m->n_trees++;
-	m->n_top[t->top]++;
-	m->n_first[t->first]++;
-	m->n_which[t->which]++;
-	sums_count(&m->sum_first, t->first);
-	sums_count(&m->sum_which, t->which);
-}
-
-/* Is the collective's root above the leader of this server? */
-static bool
-has_root_above(const struct maker *m, int q)
-{
-	int root = m->prog->root;
-	return root >= 0 && !m->root_leads && m->server[root] == q && size_of(m, q) > 1;
-}
-
-/* Trees so far in which the rank leads its server: leader_of, of all `which` at once. */
-static int
-n_led(const struct maker *m, int rank)
-{
-	int q = m->server[rank], i = m->index[rank], period = size_of(m, q), root = m->prog->root, n = 0;
-	if (root >= 0 && m->root_leads && m->server[root] == q)
-		return rank == root ? m->n_trees : 0;
-	if (has_root_above(m, q)) {
-		i = (i + period - m->index[root] - 1) % period;
-		period--;
-	}
-	for (; i < m->largest; i += period)
-		n += m->n_which[i];
-	return n;
-}
-
-/* Trees so far in which the only rank of a server has children: all but those in which the server is at one of the last
- * places. */
-static int
-n_inner_alone(const struct maker *m, int q)
-{
-	int servers = m->n_servers, first = (servers - 2 + m->far) / m->far, n = 0;
-	if (servers - first > FEW)
-		n = sums_around(&m->sum_first, 0, servers, q - first + (q < first ? servers : 0), servers - first);
-	for (int place = first; place < servers && servers - first <= FEW; place++)
-		n += m->n_first[q - place + (q < place ? servers : 0)];
-	return m->n_trees - n;
-}
-
-/* Trees so far that one of `many` ranks leads: this one, or one of those before it in its server. */
-static int
-n_led_by_many(const struct maker *m, int rank, int many)
-{
-	int q = m->server[rank], at = m->index[rank], size = size_of(m, q), root = m->prog->root, n = 0;
-	if (root >= 0 && m->server[root] == q)
-		return (at - m->index[root] + size) % size < many ? m->n_trees : 0;
-	for (int begin = 0; begin < m->largest; begin += size)
-		n += sums_around(&m->sum_which, begin, size, at, many);
-	return n;
-}
-
-/* Trees so far in which it has children. A rank alone below what is above leads in all of them, and has none where its
- * server is at one of the last places. In other servers the leader has some, and the i-th rank after it as far as the
- * heap goes. */
-static int
-n_inner(const struct maker *m, int rank)
-{
-	int q = m->server[rank], size = size_of(m, q), n = 0, many = 1 + (size - 2) / m->near;
-	bool above = has_root_above(m, q);
-	if (above && rank == m->prog->root)
-		return m->n_trees;
-	if (size - above == 1)
-		return n_inner_alone(m, q);
-	if (many > FEW && !above)
-		return n_led_by_many(m, rank, many);
-	for (int i = 0; (int64_t)i * m->near + 1 < size; i++)
-		n += n_led(m, member_at(m, rank, size - i));
-	return n;
-}
-
-/* Rings that the rank has published in so far; in a tree the one up comes before the one down. */
-static int
-rings_of(const struct maker *m, int rank)
-{
-	return (m->up ? m->n_trees - m->n_top[rank] : 0) + (m->down ? n_inner(m, rank) : 0);
 }
 
 /* ---- tasks ---- */
@@ -391,7 +214,7 @@ add_tree(struct maker *m, const Extent *extent, int first, int which, int root)
 		TRY(add_task_up(m, s, parent, n, n_near));
 	if (m->down)
 		TRY(add_task_down(m, s, &t, parent, n, n_near));
-	count_tree(m, &t);
+	rings_count(m, &t);
 	return OK;
 }
 
@@ -527,12 +350,8 @@ make_trees(struct maker *m, bool small)
 	Ctx *ctx = m->ctx;
 	RankProgram *prog = m->prog;
 	TRY(group_ranks(m));
-	TRY(TEMP(ctx, m->n_top, m->n));
-	TRY(TEMP(ctx, m->n_first, m->n_servers));
-	TRY(TEMP(ctx, m->n_which, m->n));
+	TRY(rings_new(m));
 	TRY(TEMP(ctx, m->child, m->n));
-	TRY(sums_new(ctx, m->n_servers, &m->sum_first));
-	TRY(sums_new(ctx, m->n, &m->sum_which));
 	if (prog->coll == ALLREDUCE)
 		TRY(make_allreduce(m, small));
 	else if (prog->root >= 0)

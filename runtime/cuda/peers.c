@@ -18,7 +18,7 @@
  *	the same process	its address serves as it is. The region has been made for the GPUs of all threads
  *				that may access it; or, where the driver has no VMM, cuCtxEnablePeerAccess lets one in,
  *				which stays: others in the process may have asked for it too
- *	another process		a descriptor (cuMemExportToShareableHandle) over the Unix socket of transport/shm.c,
+ *	another process		a descriptor (cuMemExportToShareableHandle) over the Unix socket of transport/shm.h,
  *				to who proves to be of the job. Without VMM: cuIpcGetMemHandle, by the bootstrap. Either
  *				way also memory of a GPU that CUDA_VISIBLE_DEVICES hides from this process
  *

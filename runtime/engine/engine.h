@@ -146,8 +146,10 @@ int lanes_mirror(const struct lanes *lanes, int peer, int lane);	/* -1: none */
 int peer_open(struct engine *e, int rank, struct blink_error *err);
 void peer_close(struct peer *peer);
 
-/* collective.c */
+/* collective_begin.c */
 int collective_begin(struct engine *e, struct call *call, struct blink_error *err);
+
+/* collective.c */
 bool collective_progress(struct engine *e, struct call *call);	/* something moved */
 bool collective_done(const struct engine *e);
 bool collective_forwards(const struct engine *e);	/* peers depend on what is left of it */

@@ -14,6 +14,18 @@
 
 _Thread_local char *complaint;
 
+static const struct {
+	int letter;
+	const char *name, *argument;
+	enum scope scope;
+	const char *text;
+} all[] = {
+#define X(letter, name, argument, scope, text) { letter, name, argument, scope, text },
+	OPTION_LIST(X)
+#undef X
+};
+enum { N_OPTIONS = sizeof all / sizeof *all };
+
 int
 complain(int code, const char *format, ...)
 {
@@ -35,12 +47,11 @@ help(void)
 {
 	printf("usage: blink-perf [options] schedule.json|program.so|index\n"
 	       "       blink-perf --ranks N [options] [schedule.json|index]\n\n");
-#define X(letter, name, argument, scope, text)                                                                    \
-	printf("  %c%c%c --%-17s%-7s%s\n", letter < 256 ? '-' : ' ', letter < 256 ? letter : ' ', \
-	    letter < 256 ? ',' : ' ', name, \
-	    argument, text);
-	OPTION_LIST(X)
-#undef X
+	for (int i = 0; i < N_OPTIONS; i++) {
+		bool has = all[i].letter < 256;
+		printf("  %c%c%c --%-17s%-7s%s\n", has ? '-' : ' ', has ? all[i].letter : ' ', has ? ',' : ' ', all[i].name,
+		    all[i].argument, all[i].text);
+	}
 	return 0;
 }
 
@@ -94,12 +105,10 @@ bad_value(int letter, const char *value)
 	if (letter == OPT_COLLECTIVE)
 		return complain(USAGE, "--collective: %.40s: want %s%s", value, names_wanted(names).text,
 		    names_hint(names, value).text);
-#define X(short_name, name, argument, scope, text)                                                                \
-	if (letter == short_name)                                                                          \
-		return complain(USAGE, "--%s: %s: want %s: %s", name, value, argument, text);
-	OPTION_LIST(X)
-#undef X
-	return USAGE;
+	int i = 0;
+	while (all[i].letter != letter)
+		i++;
+	return complain(USAGE, "--%s: %s: want %s: %s", all[i].name, value, all[i].argument, all[i].text);
 }
 
 static bool
@@ -202,15 +211,13 @@ take_option(struct options *opt, int letter, const char *value)
 static int
 bad_option(const char *word)
 {
-	static const char *const name[] = {
-#define X(letter, name, argument, scope, text) name,
-		OPTION_LIST(X)
-#undef X
-	};
+	const char *name[N_OPTIONS];
 	char text[40];
+	for (int i = 0; i < N_OPTIONS; i++)
+		name[i] = all[i].name;
 	snprintf(text, sizeof text, "%.*s", (int)strcspn(word, "="), word);
 	const char *like = strncmp(text, "--", 2) == 0
-	    ? names_like((Names){ sizeof name / sizeof *name, name }, text + 2) : NULL;
+	    ? names_like((Names){ N_OPTIONS, name }, text + 2) : NULL;
 	if (like)
 		return complain(USAGE, "%s: unknown option; did you mean --%s?", word, like);
 	return complain(USAGE, "%s: unknown option; see blink-perf --help", word);
@@ -220,15 +227,7 @@ bad_option(const char *word)
 static int
 check_scopes(const struct options *opt, const bool *given)
 {
-	static const struct {
-		const char *name;
-		enum scope scope;
-	} all[] = {
-#define X(letter, name, argument, scope, text) { name, scope },
-		OPTION_LIST(X)
-#undef X
-	};
-	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+	for (int i = 0; i < N_OPTIONS; i++) {
 		if (given[i] && all[i].scope == JOB && !opt->ranks)
 			return complain(USAGE, "--%s: is of a job: want --ranks, too", all[i].name);
 		if (given[i] && all[i].scope == ONE && opt->ranks)
@@ -270,16 +269,13 @@ check_options(struct options *opt, const bool *given, int n_files)
 int
 take_options(struct options *opt, int argc, char **argv)
 {
-	static const struct option longs[] = {
-#define X(letter, name, argument, scope, text) \
-	{ name, sizeof(argument) > 1 ? required_argument : no_argument, NULL, letter },
-		OPTION_LIST(X)
-#undef X
-		{ NULL, 0, NULL, 0 },
-	};
-	bool given[sizeof longs / sizeof *longs] = { false };
+	struct option longs[N_OPTIONS + 1] = { 0 };
+	bool given[N_OPTIONS] = { false };
 	int letter;
 	opterr = 0;
+	for (int i = 0; i < N_OPTIONS; i++)
+		longs[i] = (struct option){ all[i].name, *all[i].argument ? required_argument : no_argument, NULL,
+			all[i].letter };
 	*opt = (struct options){ .min = 32 << 20, .max = -1, .step = 1 << 20, .iters = 20, .warmup = 5, .check = 1,
 		.type = "float", .op = "sum", .collective = -1 };
 	while ((letter = getopt_long(argc, argv, ":b:e:i:f:n:w:c:d:o:C:t:g:r:hV", longs, NULL)) != -1) {
@@ -290,8 +286,8 @@ take_options(struct options *opt, int argc, char **argv)
 		int code = take_option(opt, letter, optarg);
 		if (code != MORE)
 			return code;
-		for (size_t i = 0; longs[i].name; i++)
-			given[i] |= longs[i].val == letter;
+		for (int i = 0; i < N_OPTIONS; i++)
+			given[i] |= all[i].letter == letter;
 	}
 	opt->path = optind < argc ? argv[optind] : NULL;
 	return check_options(opt, given, argc - optind);

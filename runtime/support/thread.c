@@ -9,19 +9,17 @@ start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of)
 	pthread_attr_t attr;
 	pthread_t detached;
 	sigset_t all, before;
-	size_t usual = 0;
 	int failed = pthread_attr_init(&attr);
 	if (failed)
 		return failed;
 	if (!thread)
 		pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_getstacksize(&attr, &usual);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	failed = pthread_attr_setstacksize(&attr, stack);
 	if (!failed)
 		failed = pthread_create(thread ? thread : &detached, &attr, run, of);
-	if (failed == EINVAL && (failed = pthread_attr_setstacksize(&attr, usual)) == 0)
+	if (failed == EINVAL && (failed = pthread_attr_setstacksize(&attr, 64 * stack)) == 0)
 		failed = pthread_create(thread ? thread : &detached, &attr, run, of);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attr);

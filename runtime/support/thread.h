@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Start a thread with a stack of `stack` bytes, or of the usual size where thread-local data of the program do not fit
+/* Start a thread with a stack of `stack` bytes, or 64 times as many where thread-local data of the program do not fit
  * into it; all signals are blocked: they are for the threads of the program. thread: NULL: nobody waits for its end.
  * Returns an errno. */
 int start_thread(pthread_t *thread, size_t stack, void *(*run)(void *), void *of);

@@ -202,6 +202,7 @@ void tcp_break(struct tcp *t, struct tcp_peer *peer, const char *format, ...) __
 void tcp_gone(struct tcp *t, struct tcp_peer *peer);
 bool tcp_out_needed(const struct tcp_out *out);	/* does anything but `done` wait there? With the lock */
 void tcp_in_end(struct tcp *t, struct tcp_in *in);
+void tcp_free_parts(struct tcp_part *list);
 void tcp_drop_parts(struct tcp_out *out);
 void tcp_drop_arrivals(struct tcp_peer *peer);
 int tcp_fail(struct blink_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -260,11 +261,15 @@ bool tcp_zero_lent(const struct tcp_out *out);
 void tcp_zero_reset(struct tcp_out *out);	/* they are dropped: the connection has ended */
 void tcp_zero_await(struct tcp *t, struct tcp_out *out, int64_t deadline);	/* until it is so */
 
-/* ---- tcp_in.c ---- */
+/* ---- tcp_accept.c ---- */
 
 void tcp_accept(struct tcp *t);
-void tcp_listen(struct tcp *t);		/* again, if it had paused */
 void tcp_crowd_tick(struct tcp *t, int64_t now);
+void tcp_stranger_ready(struct tcp *t, struct tcp_in *in);	/* a connection that has not proved itself */
+void tcp_stranger_tick(struct tcp *t, struct tcp_in *in, int64_t now);
+
+/* ---- tcp_in.c ---- */
+
 void tcp_in_ready(struct tcp *t, struct tcp_in *in);
 void tcp_in_resume(struct tcp *t, struct tcp_in *in);
 void tcp_in_tick(struct tcp *t, struct tcp_in *in, int64_t now);

@@ -159,12 +159,10 @@ cut(const struct net_message *m, const char *payload, int n)
 		struct tcp_part *part = new_part(FRAME_PART, m, payload, at, i == n - 1 ? m->bytes - at : bytes);
 		if (part)
 			part->next = list;
-		for (struct tcp_part *next; !part && list; list = next) {
-			next = list->next;
-			free(list);
-		}
-		if (!part)
+		if (!part) {
+			tcp_free_parts(list);
 			return NULL;
+		}
 		list = part;
 	}
 	return list;
@@ -193,10 +191,7 @@ tcp_out_send(struct tcp *t, struct tcp_peer *peer, const struct net_message *m, 
 	if (!part)
 		return blinkOutOfMemory;
 	if (!take_order(peer, m->lane, &order)) {
-		for (struct tcp_part *next; part; part = next) {
-			next = part->next;
-			free(part);
-		}
+		tcp_free_parts(part);
 		return blinkOutOfMemory;
 	}
 	for (struct tcp_part *next; part; part = next) {
@@ -294,11 +289,8 @@ start(struct tcp *t, struct tcp_out *out)
 		return;
 	}
 	tcp_options(t, out->fd);
-	if (connect(out->fd, (const struct sockaddr *)&peer->address, size) != 0 && errno != EINPROGRESS) {
-		again(t, out, errno, "connect");
-		return;
-	}
-	if (!tcp_watch(t, out->fd, out, EPOLLOUT)) {
+	if ((connect(out->fd, (const struct sockaddr *)&peer->address, size) != 0 && errno != EINPROGRESS)
+	    || !tcp_watch(t, out->fd, out, EPOLLOUT)) {
 		again(t, out, errno, "connect");
 		return;
 	}
@@ -317,15 +309,12 @@ connected(struct tcp *t, struct tcp_out *out)
 		code = errno;
 	if (!code && send(out->fd, &out->ours, sizeof out->ours, MSG_NOSIGNAL) != (ssize_t)sizeof out->ours)
 		code = errno ? errno : EIO;
-	if (code) {
+	if (!code && !tcp_watch(t, out->fd, out, EPOLLIN))
+		code = errno;
+	if (code)
 		again(t, out, code, "connect");
-		return;
-	}
-	if (!tcp_watch(t, out->fd, out, EPOLLIN)) {
-		again(t, out, errno, "connect");
-		return;
-	}
-	set_state(out, OUT_HELLO);
+	else
+		set_state(out, OUT_HELLO);
 }
 
 static void

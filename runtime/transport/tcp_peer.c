@@ -85,12 +85,18 @@ tcp_fail(struct blink_error *err, int code, const char *format, ...)
 /* ---- the end ---- */
 
 void
+tcp_free_parts(struct tcp_part *list)
+{
+	for (struct tcp_part *next; list; list = next) {
+		next = list->next;
+		free(list);
+	}
+}
+
+void
 tcp_drop_parts(struct tcp_out *out)
 {
-	for (struct tcp_part *part = out->head, *next; part; part = next) {
-		next = part->next;
-		free(part);
-	}
+	tcp_free_parts(out->head);
 	out->head = NULL;
 	out->tail = &out->head;
 }

@@ -18,8 +18,8 @@
 
 enum { RANKS = 8, SPLITS = 5, CALLS = 5, COUNT = 1 << 14, NAMES = 256, SECONDS = 60 };
 
-/* Of each stranger: connections to each socket, half of which stay until they are dropped, while the others come and go;
- * and how many it has made before ranks go on. */
+/* Of each stranger: connections to each socket, half of which stay until they are dropped, while the others come and
+ * go; and how many it has made before ranks go on. */
 enum { EACH = 100, MADE_LEAST = 2000, NOBODY = 65534 };
 
 enum { ENDED };				/* a flag of the job */
@@ -66,8 +66,8 @@ await_flood(struct rank *me, const struct sockets *s, int n_sockets)
 		while (s->made[i] < before + MADE_LEAST && job_now() < until)
 			sleep_ms(0.5);
 	}
-	job_need(me, job_now() < until, "%d sockets, %ld and %ld connections of strangers: want %d sockets, and %d more "
-	    "connections", s->n, s->made[0], s->made[1], n_sockets, MADE_LEAST);
+	job_need(me, job_now() < until, "%d sockets, %ld and %ld connections of strangers: want %d sockets, and %d "
+	    "more connections", s->n, s->made[0], s->made[1], n_sockets, MADE_LEAST);
 }
 
 /* Memory has a socket of its own, from when it is made on. */

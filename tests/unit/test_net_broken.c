@@ -342,6 +342,20 @@ test_nonsense(void)
 	close_end(&e);
 }
 
+static void
+test_nonsense_parts(void)
+{
+	struct end e;
+	struct net_message m = { .flag = 1, .bytes = 1000 }, other = { .flag = 2, .bytes = 1000 };
+	struct frame longer = { 1, 0, m, 0, 1001 }, empty = { 1, 0, m, 500, 0 },
+	    mixed[] = { { 1, 5, m, 0, 600 }, { 1, 5, other, 600, 400 } };
+	bool good = open_end(&e, 0, RANKS, AF_INET, 5000);
+	ok(good && nonsense(&e, 1, &longer, 1, "not within"), "a part that is longer than its message");
+	ok(nonsense(&e, 2, &empty, 1, "not within"), "a part without bytes of a message that has some");
+	ok(nonsense(&e, 3, mixed, 2, "do not fit together"), "parts of two messages of one number");
+	close_end(&e);
+}
+
 /* ---- processes ---- */
 
 /* Rank 1 in a process of its own, which sends, has no place for anything, and is then killed. */
@@ -425,6 +439,7 @@ test_kind(void)
 	test_bad_address();
 	test_strangers();
 	test_nonsense();
+	test_nonsense_parts();
 }
 
 int

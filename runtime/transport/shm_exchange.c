@@ -1,4 +1,4 @@
-/* Shared memory: a memfd for each rank, handed from process to process.
+/* Shared memory is handed from process to process.
  *
  * Of two ranks the lower one connects to the higher one's socket and says who it is; both sign what the other drew at
  * random; and only who has seen the other's signature sends its descriptor: the sockets' names can be read by everybody
@@ -8,24 +8,19 @@
  * The queue of a socket may be full: of ranks, or of strangers. Who connects tries again until the deadline, also where
  * the connection is dropped. Connections of other users are dropped as they are accepted; of the user's own, the oldest
  * that has not said who it is, when there are too many. */
-#include "transport/shm.h"
+#include "transport/shm_inside.h"
 #include "bootstrap/system.h"
 #include "support/error.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -35,38 +30,6 @@ enum {
 	LOOK_MS = 20,		/* between looks whether to stop */
 	RETRY_MS = 2		/* between attempts to connect */
 };
-
-/* Of a peer's memory: mapped here, or shared with a thread of this process, whose addresses serve as they are. */
-struct mapping {
-	void *memory;
-	size_t bytes;
-	struct shm *same;
-	struct mapping *next;
-};
-
-struct shm {
-	_Atomic int users;		/* this rank, and its peers in this process */
-	pid_t process;			/* whose rank it is */
-	unsigned char address[SHM_ADDRESS];
-	int fd, listener;
-	void *memory;
-	size_t bytes;
-	bool handle;			/* the descriptor is handed over as it is (shm_open_handle) */
-	void (*release)(void *of, bool forked);	/* NULL: nobody listens */
-	void *release_of;
-	const struct net_keys *keys;
-	struct mapping *mapped;		/* of peers */
-	int lack;			/* why no descriptor could be taken: errno; 0 */
-	struct shm *next;		/* of open_here */
-};
-
-/* Memory of this process that is not closed: peers that are threads of it find each other's here, and share the
- * mapping. A forked child has none. */
-static struct {
-	pthread_mutex_t lock;
-	pid_t process;
-	struct shm *first;
-} open_here = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* What goes over a socket, in both directions: HELLO; once the other's has come, PROOF; and once that of the other has,
  * one byte with the descriptor. */
@@ -89,196 +52,6 @@ struct link {
 	struct hello mine, theirs;
 	int peer;			/* index of the peer; -1: it has not said who it is */
 };
-
-/* ---- memory of this process ---- */
-
-static void
-lock_open(void)
-{
-	pthread_mutex_lock(&open_here.lock);
-	if (open_here.process != getpid())
-		open_here.first = NULL;
-	open_here.process = getpid();
-}
-
-static void
-list_open(struct shm *own)
-{
-	lock_open();
-	own->next = open_here.first;
-	open_here.first = own;
-	pthread_mutex_unlock(&open_here.lock);
-}
-
-/* Nobody finds it any more, but those who have it keep it. Not in a forked child: who knows who held the lock then. */
-static void
-unlist_open(const struct shm *own)
-{
-	if (own->process != getpid())
-		return;
-	lock_open();
-	struct shm **at = &open_here.first;
-	while (*at && *at != own)
-		at = &(*at)->next;
-	if (*at)
-		*at = own->next;
-	pthread_mutex_unlock(&open_here.lock);
-}
-
-/* One more user of it; NULL: it is another process's. */
-static struct shm *
-find_open(const unsigned char address[SHM_ADDRESS])
-{
-	lock_open();
-	struct shm *found = open_here.first;
-	while (found && memcmp(found->address, address, SHM_ADDRESS) != 0)
-		found = found->next;
-	if (found)
-		found->users++;
-	pthread_mutex_unlock(&open_here.lock);
-	return found;
-}
-
-/* ---- one's own ---- */
-
-static socklen_t
-abstract_name(const unsigned char address[SHM_ADDRESS], struct sockaddr_un *out)
-{
-	*out = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	snprintf(out->sun_path + 1, sizeof out->sun_path - 1, "blink-%.*s", SHM_ADDRESS, (const char *)address);
-	return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(out->sun_path + 1));
-}
-
-static int
-open_listener(unsigned char address[SHM_ADDRESS], struct blink_error *err)
-{
-	unsigned char random[SHM_ADDRESS / 2 - 1];
-	struct sockaddr_un name;
-	if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
-		return set_error(err, blinkSystemError, "getrandom: %s", strerror(errno)), -1;
-	memset(address, 0, SHM_ADDRESS);
-	for (size_t i = 0; i < sizeof random; i++)
-		snprintf((char *)address + 2 * i, 3, "%02x", random[i]);
-	socklen_t length = abstract_name(address, &name);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0 || bind(fd, (struct sockaddr *)&name, length) != 0 || listen(fd, SOMAXCONN) != 0) {
-		set_error(err, blinkSystemError, "a Unix socket: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		return -1;
-	}
-	return fd;
-}
-
-static struct shm *
-new_own(void *memory, int fd, const struct net_keys *keys)
-{
-	struct shm *own = calloc(1, sizeof *own);
-	if (own)
-		*own = (struct shm){ .users = 1, .process = getpid(), .keys = keys, .memory = memory, .fd = fd,
-		    .listener = -1 };
-	return own;
-}
-
-int
-shm_open_own(size_t bytes, const struct net_keys *keys, unsigned char address[SHM_ADDRESS], struct shm **out,
-    struct blink_error *err)
-{
-	struct shm *own = new_own(MAP_FAILED, -1, keys);
-	if (!own)
-		return set_error_memory(err);
-	own->bytes = bytes;
-	own->fd = memfd_create("blink", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (own->fd < 0 || ftruncate(own->fd, (off_t)bytes) != 0
-	    || fcntl(own->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
-		set_error(err, blinkSystemError, "%zu bytes of shared memory: %s", bytes, strerror(errno));
-	else if ((own->memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, own->fd, 0)) == MAP_FAILED)
-		set_error(err, blinkOutOfMemory, "%zu bytes of address space: %s", bytes, strerror(errno));
-	else
-		own->listener = open_listener(address, err);
-	if (err->code != blinkSuccess) {
-		shm_close(own);
-		return err->code;
-	}
-	memcpy(own->address, address, SHM_ADDRESS);
-	list_open(own);
-	*out = own;
-	return blinkSuccess;
-}
-
-int
-shm_open_handle(int fd, void *memory, const struct net_keys *keys, unsigned char address[SHM_ADDRESS],
-    struct shm **out, struct blink_error *err)
-{
-	struct shm *own = new_own(memory, fd, keys);
-	if (!own)
-		return set_error_memory(err);
-	own->handle = true;
-	own->listener = open_listener(address, err);
-	if (err->code != blinkSuccess) {
-		own->fd = -1;
-		shm_close(own);
-		return err->code;
-	}
-	memcpy(own->address, address, SHM_ADDRESS);
-	list_open(own);
-	*out = own;
-	return blinkSuccess;
-}
-
-void
-shm_when_free(struct shm *own, void (*release)(void *of, bool forked), void *of)
-{
-	own->release = release;
-	own->release_of = of;
-}
-
-void *
-shm_memory(const struct shm *own)
-{
-	return own->memory;
-}
-
-static void
-drop(struct shm *of)
-{
-	if (of->users-- > 1)
-		return;
-	if (of->release)
-		of->release(of->release_of, of->process != getpid());
-	if (of->memory != MAP_FAILED && !of->handle)
-		munmap(of->memory, of->bytes);
-	free(of);
-}
-
-void
-shm_forget_peers(struct shm *own)
-{
-	while (own->mapped) {
-		struct mapping *m = own->mapped;
-		own->mapped = m->next;
-		if (m->same)
-			drop(m->same);
-		else
-			munmap(m->memory, m->bytes);
-		free(m);
-	}
-}
-
-void
-shm_close(struct shm *own)
-{
-	if (!own)
-		return;
-	shm_forget_peers(own);
-	if (own->fd >= 0)
-		close(own->fd);
-	if (own->listener >= 0)
-		close(own->listener);
-	own->fd = own->listener = -1;
-	unlist_open(own);
-	drop(own);
-}
 
 /* ---- one socket ---- */
 
@@ -512,7 +285,7 @@ static int
 connect_link(struct link *link, const struct shm_peer *peer, struct blink_error *err)
 {
 	struct sockaddr_un name;
-	socklen_t length = abstract_name(peer->address, &name);
+	socklen_t length = shm_name(peer->address, &name);
 	link->ready = connect(link->fd, (struct sockaddr *)&name, length) == 0;
 	if (link->ready)
 		link->state = SAY_HELLO;
@@ -620,10 +393,10 @@ int
 shm_exchange_here(struct shm *own, struct shm_peer *peer, int n_peers, struct blink_error *err)
 {
 	for (int i = 0; i < n_peers; i++) {
-		struct shm *same = find_open(peer[i].address);
+		struct shm *same = shm_find_open(peer[i].address);
 		peer[i].fd = -1;
 		if (same && add_mapping(own, &peer[i], same->memory, same->bytes, same) != 1) {
-			drop(same);
+			shm_drop(same);
 			return set_error_memory(err);
 		}
 	}
