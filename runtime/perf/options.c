@@ -49,8 +49,8 @@ help(void)
 	       "       blink-perf --ranks N [options] [schedule.json|index]\n\n");
 	for (int i = 0; i < N_OPTIONS; i++) {
 		bool has = all[i].letter < 256;
-		printf("  %c%c%c --%-17s%-7s%s\n", has ? '-' : ' ', has ? all[i].letter : ' ', has ? ',' : ' ', all[i].name,
-		    all[i].argument, all[i].text);
+		printf("  %c%c%c --%-17s%-7s%s\n", has ? '-' : ' ', has ? all[i].letter : ' ', has ? ',' : ' ',
+		    all[i].name, all[i].argument, all[i].text);
 	}
 	return 0;
 }
