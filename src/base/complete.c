@@ -1,6 +1,7 @@
 /* Each script is a list of cases: the verb, the words before the cursor, and the words that may follow. The scripts use
  * their shell alone, so bash-completion need not be installed. */
 #include "base/complete.h"
+#include "base/names.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,13 +11,10 @@ static const char *const shells[N_SHELLS] = { SHELL_LIST(ROW_TEXT) };
 bool
 shell_parse(const char *text, Shell *out)
 {
-	for (int i = 0; i < N_SHELLS; i++) {
-		if (strcmp(text, shells[i]) == 0) {
-			*out = (Shell)i;
-			return true;
-		}
-	}
-	return false;
+	int i;
+	bool found = names_find((Names){ N_SHELLS, shells }, text, &i);
+	*out = found ? (Shell)i : *out;
+	return found;
 }
 
 /* ---- all shells ---- */

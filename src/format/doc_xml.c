@@ -1,9 +1,7 @@
 /* XML to Doc, by libxml2's xmlTextReader: we build from its events, so that each limit holds before memory is spent.
  *
  * It reads ahead of its events, and counts lines in 16 bits. So we go through the text beside it, from tag to tag
- * (xml_markup.h): before it, to refuse what it must not see (a DOCTYPE, which may declare entities; attributes without
- * end, which it compares with each other; pieces of more than 10 million bytes), and then with it, to say on which line
- * a tag begins. */
+ * (xml_markup.h): before it, to refuse what it must not see, and then with it, to say on which line a tag begins. */
 #include "format/doc.h"
 
 #include "base/limits.h"
@@ -84,31 +82,6 @@ pass(struct build *b, MarkupKind kind)
 		b->at = m.end;
 	} while (m.kind != kind && m.kind != MARKUP_NONE);
 	return line_of(b, m.begin);
-}
-
-static Status
-check_bytes(struct build *b, size_t begin, size_t end)
-{
-	return end - begin <= LIMIT_XML_BYTES ? OK
-	    : fail(b->ctx, LIMIT, "%s:%d: a tag, a comment or text of %zu bytes: want at most %d", b->label,
-	    line_of(b, begin), end - begin, LIMIT_XML_BYTES);
-}
-
-static Status
-check_markup(struct build *b)
-{
-	size_t at = 0;
-	for (Markup m = markup(b, 0); m.kind != MARKUP_NONE; m = markup(b, at)) {
-		TRY(check_bytes(b, at, m.begin));
-		TRY(check_bytes(b, m.begin, m.end));
-		if (m.kind == MARKUP_DOCTYPE)
-			return fail(b->ctx, BAD_INPUT, "%s:%d: a DOCTYPE: want none", b->label, line_of(b, m.begin));
-		if (m.n_attributes > LIMIT_ATTRIBUTES)
-			return fail(b->ctx, LIMIT, "%s:%d: an element with more than %d attributes", b->label,
-			    line_of(b, m.begin), LIMIT_ATTRIBUTES);
-		at = m.end;
-	}
-	return check_bytes(b, at, b->size);
 }
 
 /* ---- names and texts ---- */
@@ -477,28 +450,6 @@ parse(struct build *b)
 	return more < 0 || b->error.code || !b->root ? refuse_form(b) : OK;
 }
 
-/* A file that libxml2 may see. */
-static Status
-begin_build(Ctx *ctx, const char *label, const char *data, size_t size, struct build **out)
-{
-	struct build *b;
-	TRY(doc_check_bytes(ctx, label, data, size));
-	TRY(TEMP(ctx, b, 1));
-	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .size = size, .line = 1 };
-	*out = b;
-	return check_markup(b);
-}
-
-Status
-doc_check_xml(Ctx *ctx, const char *label, const char *data, size_t size)
-{
-	struct build *b;
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	TRY(begin_build(ctx, label, data, size, &b));
-	arena_release(&ctx->scratch, mark);
-	return OK;
-}
-
 Status
 doc_read_xml(Ctx *ctx, const char *label, const char *data, size_t size, const char *const *plural, Doc **out)
 {
@@ -512,9 +463,10 @@ doc_read_xml_texts(Ctx *ctx, const char *label, const char *data, size_t size, c
 	struct build *b;
 	XmlErrors errors;
 	int n_names = 0;
-	TRY(begin_build(ctx, label, data, size, &b));
-	b->plural = plural;
-	b->texts = texts;
+	TRY(doc_check_xml(ctx, label, data, size));
+	TRY(TEMP(ctx, b, 1));
+	*b = (struct build){ .ctx = ctx, .label = label, .data = data, .size = size, .line = 1, .plural = plural,
+		.texts = texts };
 	while (plural[n_names])
 		n_names++;
 	TRY(TEMP(ctx, b->group, n_names / 2 + LIMIT_ATTRIBUTES + 1));

@@ -1,5 +1,8 @@
 #include "format/xml_markup.h"
 
+#include "base/limits.h"
+#include "format/doc.h"
+
 #include <string.h>
 
 bool
@@ -51,4 +54,40 @@ xml_markup(const char *data, size_t size, size_t at)
 	    : xml_begins(data, size, m.begin, "<!") ? MARKUP_DOCTYPE : MARKUP_BEGIN;
 	scan_tag(data, size, &m);
 	return m;
+}
+
+static int
+line_of(const char *data, size_t at)
+{
+	int line = 1;
+	for (size_t i = 0; i < at; i++)
+		line += data[i] == '\n';
+	return line;
+}
+
+static Status
+check_piece(Ctx *ctx, const char *label, const char *data, size_t begin, size_t end)
+{
+	return end - begin <= LIMIT_XML_BYTES ? OK
+	    : fail(ctx, LIMIT, "%s:%d: a tag, a comment or text of %zu bytes: want at most %d", label,
+	    line_of(data, begin), end - begin, LIMIT_XML_BYTES);
+}
+
+/* A DOCTYPE may declare entities, and libxml2 compares all attributes of an element with each other. */
+Status
+doc_check_xml(Ctx *ctx, const char *label, const char *data, size_t size)
+{
+	size_t at = 0;
+	TRY(doc_check_bytes(ctx, label, data, size));
+	for (Markup m = xml_markup(data, size, 0); m.kind != MARKUP_NONE; m = xml_markup(data, size, at)) {
+		TRY(check_piece(ctx, label, data, at, m.begin));
+		TRY(check_piece(ctx, label, data, m.begin, m.end));
+		if (m.kind == MARKUP_DOCTYPE)
+			return fail(ctx, BAD_INPUT, "%s:%d: a DOCTYPE: want none", label, line_of(data, m.begin));
+		if (m.n_attributes > LIMIT_ATTRIBUTES)
+			return fail(ctx, LIMIT, "%s:%d: an element with more than %d attributes", label,
+			    line_of(data, m.begin), LIMIT_ATTRIBUTES);
+		at = m.end;
+	}
+	return check_piece(ctx, label, data, at, size);
 }

@@ -215,13 +215,6 @@ lookup_entries(const Lookup *lookup)
 
 /* ---- entries ---- */
 
-/* What is between two numbers, both included. */
-static bool
-between(uint64_t low, uint64_t value, uint64_t high)
-{
-	return low <= value && value <= high;
-}
-
 static Status
 read_file_name(Ctx *ctx, const Lookup *lookup, uint64_t at, const char **out)
 {
@@ -256,8 +249,8 @@ read_value(Ctx *ctx, const Lookup *lookup, uint64_t value, IndexEntry *entry)
 	depth = lookup_get(blob + VALUE_DEPTH, 4);
 	from = lookup_get(blob + VALUE_FROM, 8);
 	to = lookup_get(blob + VALUE_TO, 8);
-	if (!(rate[0] >= 0 && rate[0] <= 1e15 && rate[1] >= 0 && rate[1] <= 1e15) || !between(1, trees, LIMIT_TREES)
-	    || !between(1, depth, 2 * LIMIT_RANKS) || !between(from, to, LIMIT_MESSAGE)
+	if (!(rate[0] >= 0 && rate[0] <= 1e15 && rate[1] >= 0 && rate[1] <= 1e15) || trees < 1
+	    || trees > LIMIT_TREES || depth < 1 || depth > 2 * LIMIT_RANKS || from > to || to > LIMIT_MESSAGE
 	    || lookup_get(blob + VALUE_SIZED, 4) > 1)
 		return fail_damaged(ctx, lookup, "a value");
 	entry->rate = rate[0];
@@ -330,15 +323,10 @@ read_record(Ctx *ctx, const Lookup *lookup, const struct group *group, int i, In
 static const struct group *
 find_group(const Lookup *lookup, int n)
 {
-	int low = 0, high = lookup->n_groups;
-	while (low < high) {
-		int middle = (low + high) / 2;
-		if (lookup->group[middle].n < n)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < lookup->n_groups && lookup->group[low].n == n ? &lookup->group[low] : NULL;
+	int g = 0;
+	while (g < lookup->n_groups && lookup->group[g].n != n)
+		g++;
+	return g < lookup->n_groups ? &lookup->group[g] : NULL;
 }
 
 /* How record i of the group compares to a job. */
@@ -382,9 +370,10 @@ find_records(Ctx *ctx, const Lookup *lookup, const struct group *group, const In
 }
 
 static Status
-fail_changed(Ctx *ctx, const Lookup *lookup)
+check_same(Ctx *ctx, const Lookup *lookup)
 {
-	return fail(ctx, IO, "%s: not the file that was opened, or changed since", lookup->path);
+	return is_same(lookup) ? OK
+	    : fail(ctx, IO, "%s: not the file that was opened, or changed since", lookup->path);
 }
 
 Status
@@ -395,8 +384,7 @@ lookup_job(Ctx *ctx, const Lookup *lookup, const IndexEntry *want, const IndexEn
 	int first;
 	*out = NULL;
 	*n = 0;
-	if (!is_same(lookup))
-		return fail_changed(ctx, lookup);
+	TRY(check_same(ctx, lookup));
 	if (!group)
 		return OK;
 	TRY(find_records(ctx, lookup, group, want, &first, n));
@@ -476,8 +464,7 @@ lookup_candidates(Ctx *ctx, const Lookup *lookup, Collective coll, int n, uint64
 	struct candidates c = { .ctx = ctx, .lookup = lookup, .group = find_group(lookup, n), .coll = coll,
 		.form = form };
 	uint64_t first = 0, end = 0;
-	if (!is_same(lookup))
-		return fail_changed(ctx, lookup);
+	TRY(check_same(ctx, lookup));
 	if (c.group) {
 		TRY(first_candidate(ctx, lookup, (uint32_t)n, (uint32_t)coll, &first));
 		TRY(first_candidate(ctx, lookup, (uint32_t)n, (uint32_t)coll + 1, &end));
