@@ -589,6 +589,19 @@ fuzz-merge: tests-libfuzzer
 		rm -rf tests/fuzz/found/$$f $$m/old-* && \
 		if [ "$$(ls $$m)" ]; then mkdir -p tests/fuzz/found/$$f && cp $$m/* tests/fuzz/found/$$f; fi || exit 1; done
 
+# One command for the day there is a GPU: everything that needs one, with a report. Without one, on virtual GPUs.
+$(B)/tests/check_gpu/parts: $(B)/tests/check_gpu/parts.o $(RUNTIME_OBJ) $(B)/shared.a
+	$(call say,  LD      $@)$(LINK) -o $@ $^ $(RUNTIME_LIBS)
+$(B)/tests/check_gpu/parts.ptx: tests/check_gpu/parts.cu tests/check_gpu/parts.h $(KERNEL_SRC) $(PTX_DIR)/flags
+	@mkdir -p $(@D)
+	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) -o $@ $<
+$(B)/tests/check_gpu/parts-twins.so: tests/check_gpu/parts.cu tests/check_gpu/parts.h $(B)/tests/virtual_gpu/libcuda.so.1 $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $@)$(COMPILE) -Itests -Iruntime/cuda -fPIC -shared -x c -o $@ $< -x none $(B)/tests/virtual_gpu/libcuda.so.1
+.PHONY: check-gpu
+check-gpu: tests $(addprefix $(B)/tests/check_gpu/, parts $(if $(PTX),parts.ptx) parts-twins.so)
+	@BUILD=$(B) tests/check_gpu/check_gpu.py $(CHECK_GPU)
+
 # Open MPI and torch take part where they are.
 .PHONY: bench bench-job bench-gpu bench-gpu-sets bench-sizes bench-planning
 bench-planning: all
