@@ -108,6 +108,7 @@ help:
 	@echo "make bench-sizes  what the choice of an algorithm is worth over sizes, beside rings, on all sets of GPUs of a DGX-1"
 	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
+	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
@@ -472,9 +473,10 @@ $(B)/tests/virtual_gpu/libprogram-twins.so: tests/virtual_gpu/cudart_twins.cc $(
 NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
 .PHONY: tests
+CHECK_GPU_PARTS = $(addprefix $(B)/tests/check_gpu/, parts $(if $(PTX),parts.ptx) parts-twins.so)
 tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
 	$(addprefix $(B)/tests/, job/failing oom.so faults.so oracle cost json_values net_pair nccl_play nccl_table same_bits) \
-	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART)
+	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART) $(CHECK_GPU_PARTS)
 
 # Of the programs, those that the tests run are built under sanitizers, below $(B)/asan and so on, by gcc or clang. Threads
 # are in the runtime only: the planner that its tests call comes from the plain build. MemorySanitizer is clang's, and knows
@@ -599,7 +601,7 @@ $(B)/tests/check_gpu/parts-twins.so: tests/check_gpu/parts.cu tests/check_gpu/pa
 	@mkdir -p $(@D)
 	$(call say,  CC      $@)$(COMPILE) -Itests -Iruntime/cuda -fPIC -shared -x c -o $@ $< -x none $(B)/tests/virtual_gpu/libcuda.so.1
 .PHONY: check-gpu
-check-gpu: tests $(addprefix $(B)/tests/check_gpu/, parts $(if $(PTX),parts.ptx) parts-twins.so)
+check-gpu: tests
 	@BUILD=$(B) tests/check_gpu/check_gpu.py $(CHECK_GPU)
 
 # Open MPI and torch take part where they are.

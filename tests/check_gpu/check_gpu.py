@@ -164,7 +164,12 @@ def parts(machine, report):
     out = report.program([f"{machine.build}/tests/check_gpu/parts", *divisor, module], name="parts")
     for line in (out or "").splitlines():
         figure = json.loads(line)
-        report.row("parts", **figure)
+        if "error" in figure:
+            report.problem(f"parts: {figure['error']}")
+            continue
+        unit = next((unit for unit in ("us", "ns", "gb_per_s") if unit in figure), "")
+        report.row("parts", part=figure["part"], device=figure["device"], to=figure.get("to", ""),
+                   blocks=figure.get("blocks", ""), value=figure.get(unit, ""), unit=unit.replace("gb_per_s", "GB/s"))
     return None
 
 

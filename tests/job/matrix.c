@@ -7,9 +7,9 @@
  *
  * With BLINK_BACKEND=cuda buffers are in memory of GPUs.
  * -t: ranks are threads; else processes. -v: each of which sees one GPU alone. -s: on so many servers, told apart by
- * BLINK_HOST_ID. -r: buffers are registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an index,
- * and the job's GPUs in it; without -d: BLINK_SCHEDULES. -k: calls whose kind begins with that, as "allreduce float32
- * sum". */
+ * BLINK_HOST_ID. -r: buffers are registered. -d: schedules: COLLECTIVE.json and COLLECTIVE.rROOT.json; with -g an
+ * index, and the job's GPUs in it; without -d: BLINK_SCHEDULES. -k: calls whose kind begins with that, as "allreduce
+ * float32 sum". */
 #include "call.h"
 #include "device.h"
 #include "job.h"

@@ -62,6 +62,18 @@ fi
 [ ! "$full" ] || run asan/ matrix -n 3 -c 100 "built in, 3 processes"
 [ ! "$full" ] || run tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, 4 threads"
 
+# ---- the command for a machine with GPUs ----
+
+if [ "$full" ]; then
+	env -u BLINK_BACKEND -u VIRTUAL_GPU_TOPOLOGY BUILD="$build" CUDA_VISIBLE_DEVICES='' tests/check_gpu/check_gpu.py \
+		--steps results,parts,sizes,planned,chunks >"$work/log" 2>&1 || not_ok "make check-gpu: $(tail -n 3 "$work/log")"
+	expect "make check-gpu: every step has passed, on virtual GPUs" [ "$(grep -c '\.\.\. passed' "$work/log")" = 6 ]
+	expect "its report has fences and flags" /usr/bin/python3 -c 'import json, sys
+rows = json.load(open(sys.argv[1]))["tables"]["parts"]
+sys.exit({"fence", "barrier", "round trip of a flag", "copy by kernel"} - {row["part"] for row in rows} != set())' \
+		"$build/check_gpu/report.json"
+fi
+
 # ---- several servers ----
 
 schedules two two-dgx1v.xml 0,1,2,8,9 "0 3"
