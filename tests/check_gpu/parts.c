@@ -4,8 +4,8 @@
  *	parts [-d DIVISOR] MODULE
  *
  * MODULE: parts.cu as PTX. Prints a line of JSON for each figure; a device that is "to" another has its memory mapped.
- * One device alone is measured as if it were two. -d: so many turns and bytes fewer, for virtual GPUs. Loops are timed twice, with as many turns and with twice as
- * many, so that what launches take is not in the difference. */
+ * One device alone is measured as if it were two. -d: so many turns and bytes fewer, for virtual GPUs. Loops are timed
+ * twice, with as many turns and with twice as many, so that what launches take is not in the difference. */
 #include "driver/driver.h"
 #include "parts.h"
 #include "support/error.h"
