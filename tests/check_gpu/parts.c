@@ -74,7 +74,8 @@ start(struct device *on, enum part_number part, int blocks, int threads, struct 
 {
 	void *parameters[] = { what };
 	CHECK(context_set(on->context));
-	CHECK(launch(on->function[part], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, on->stream, parameters, NULL));
+	CHECK(launch(on->function[part], (unsigned)blocks, 1, 1, (unsigned)threads, 1, 1, 0, on->stream, parameters,
+	    NULL));
 }
 
 static void
