@@ -9,38 +9,7 @@
 #ifndef BLINK_CHOICE_NCCL_H
 #define BLINK_CHOICE_NCCL_H
 
-#include "choice/nccl_model.h"
-#include "choice/nccl_servers.h"
-#include "compile.h"
-#include "plan/baseline.h"
-#include "simulate/simulate.h"
-
-/* Rings, and NCCL's trees, planned and prepared: simulations by a protocol begin when they are asked for. */
-typedef struct {
-	RingPacking rings;
-	RingPacking inner;	/* of several servers: rings of the first one alone; n is 0 with one GPU */
-	const Topology *all;	/* of several servers: all links of the job; NULL */
-	const Schedule *sched[N_NCCL_ALGORITHMS];	/* NULL: there are none */
-	SimPlan *plan[N_NCCL_ALGORITHMS], *ll128[N_NCCL_ALGORITHMS];
-	/* What was simulated last: messages of m bytes; ps, 0: not yet. */
-	int64_t m, time[N_NCCL_ALGORITHMS][N_NCCL_PROTOCOLS];
-} NcclRings;
-
-enum { NCCL_RING_ROWS = LIMIT_BASELINES };
-
-typedef struct {
-	SimParameters p;
-	Collective coll;
-	int n_rings;		/* rows of plan/baseline.c */
-	NcclRings *rings[NCCL_RING_ROWS];	/* rows that have the same rings share them */
-	const char *why_not;	/* the versions are left out, and why: a line for people; NULL: they are not */
-	NcclServers servers;
-	NcclCards cards;	/* of each of several servers */
-	bool far;		/* as NcclGraph has it */
-	const char *left_out;	/* what of NCCL is not in the model, though this machine has it; or NULL */
-	int row[N_NCCL_VERSIONS];	/* whose rings a version has */
-	NcclJob job[N_NCCL_VERSIONS];
-} NcclBeside;
+#include "choice/nccl_beside.h"
 
 /* job: from job_induce; outlives *out. *out: in the run arena; without rings where NCCL has none for the collective.
  * Fails: LIMIT. Cost: that of baselines_find. */

@@ -28,10 +28,9 @@
  *
  * What is left out: NVLS, CollNet and PAT; servers that differ; environment variables. */
 #include "choice/nccl_model.h"
+#include "choice/nccl_constants.h"
 
 #include <math.h>
-
-enum { N_STEPS = 23, N_SPEEDS = 24, N_SCALES = 3 };
 
 const char *const nccl_algorithm_name[N_NCCL_ALGORITHMS] = { NCCL_ALGORITHM_LIST(ROW_TEXT) };
 
@@ -39,120 +38,11 @@ const char *const nccl_protocol_name[N_NCCL_PROTOCOLS] = { NCCL_PROTOCOL_LIST(RO
 
 const char *const nccl_version_name[N_NCCL_VERSIONS] = { "2.4.8", "2.8.4", "2.19.4", "2.30.7" };
 
-enum { V_2_4_8, V_2_8_4, V_2_19_4, V_2_30_7 };
-
-typedef double Costs[N_NCCL_ALGORITHMS][N_NCCL_PROTOCOLS];
-typedef double Scales[N_SCALES];	/* one server, two, more */
-
-/* Of a version. Rates in GB/s, latencies in us; what depends on GPUs has an entry for each generation. */
-struct constants {
-	double nvlink[N_NCCL_GPUS];
-	int most_channels;
-	const double *speed[N_NCCL_GPUS];	/* that channels may have, descending, ended by 0 */
-	const double *net_speed[N_NCCL_GPUS];	/* likewise over servers */
-	Costs base, hop[2], net;		/* hop: over NVLink, over anything else in a server */
-	double ring_ll, ring_ll_one_way;	/* part of the bandwidth: allreduce, reduce, over servers; the others */
-	double ll_most[N_NCCL_GPUS];		/* in one server */
-	double ring_ll128[N_NCCL_GPUS];		/* of a channel; 0: by collective */
-	Scales tree_ll128[N_NCCL_GPUS];		/* likewise */
-	Scales tree[N_NCCL_GPUS];		/* of a channel */
-	double net_tree_ll128;			/* part of the bandwidth of trees, over servers */
-	double net_ll_hop;			/* of LL's hops in a server, over servers: so many times as long */
-	int net_hops;				/* of a ring's allreduce over servers, beside 2 for each but one */
-	double alone_ll128, alone_tree;		/* where servers have one GPU: part of the bandwidth */
-	bool alone_tree_hop;			/* and hops over the network are those of trees */
-	bool net_delays;			/* over servers a post to the network counts, and a plugin's latency */
-	bool ll128[N_NCCL_GPUS], ll128_through;	/* which have LL128; also through a GPU */
-	double correction[N_NCCL_PROTOCOLS][N_STEPS];	/* of trees, for powers of two from 64 bytes on */
-};
-
-static const double speeds_2_8[N_SPEEDS] = { 42, 30, 24, 21, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12 };
-static const double speeds_2_19[N_SPEEDS] = { 40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3 };
-static const double speeds_hopper[N_SPEEDS] = { 60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3 };
-static const double speeds_blackwell[N_SPEEDS] = { 90, 80, 70, 60, 50, 45, 40, 30, 24, 20, 19, 18 };
-
-static const double net_2_19[N_SPEEDS] = { 48, 30, 28, 24, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3, 2.4, 1.2, .24, .12 };
-static const double net_hopper[N_SPEEDS] = { 48, 45, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4, 1.2, .24, .12 };
-static const double net_blackwell[N_SPEEDS] = { 96, 86, 80, 48, 45.1, 42, 40, 30, 24, 22, 20, 17.5, 15, 12, 6, 3, 2.4,
-	1.2, .24, .12 };
-
 /* GB/s of LL over servers, by CPU: two, more. All versions. */
 static const double net_ll_most[][2] = { [NCCL_INTEL] = { 39, 20.4 }, [NCCL_AMD] = { 22.5, 19 } };
 
 /* us of a post to the network; three of them for Simple. */
 static const double post[] = { [NCCL_INTEL] = 1, [NCCL_AMD] = 2 };
-
-#define VOLTA_TREE { 26.5, 18.5, 10 }
-#define AMPERE_TREE { 24, 23.6, 17.8 }
-#define HOPPER_TREE { 38.7, 41.4, 36 }
-#define AMPERE_LL128 { 20, 20, 20 }
-#define HOPPER_LL128 { 36.7, 36.7, 29 }
-
-#define CORRECTION_LL { 1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1 }
-#define CORRECTION_SIMPLE \
-	{ .9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9 }
-
-/* Generations that a version does not know are as the last one that it knows. */
-static const struct constants constants[N_NCCL_VERSIONS] = {
-	{ .most_channels = 16 },
-	{
-		.nvlink = { 18, 21, 21, 21, 21 },
-		.most_channels = 32,
-		.speed = { speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8 },
-		.net_speed = { speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8, speeds_2_8 },
-		.base = { { 4.4, 4.4, 0 }, { 3.6, 10, 8.4 } },
-		.hop = { { { .52, 1.25, 28 }, { .47, 1.9, 3.4 } }, { { 1, 1.9, 28 }, { 1, 2.5, 5.7 } } },
-		.net = { { 5, 8.5, 28 }, { 2.7, 4, 9.6 } },
-		.ring_ll = 1. / 4, .ring_ll_one_way = 1. / 3,
-		.ll_most = { 39, 39, 87.7, 39, 39 },
-		.tree = { VOLTA_TREE, VOLTA_TREE, { 24, 22.5, 16 }, VOLTA_TREE, VOLTA_TREE },
-		.net_tree_ll128 = .915, .net_ll_hop = 1.8, .alone_ll128 = .7, .alone_tree = 1,
-		.ll128 = { false, true, true, false, false },
-		.correction = { CORRECTION_LL,
-		    { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .5, .6, .6, .7, .7, .8, .9, .9, .92, .92 },
-		    CORRECTION_SIMPLE },
-	},
-	{
-		.nvlink = { 18, 20, 20, 20, 20 },
-		.most_channels = 32,
-		.speed = { speeds_2_19, speeds_2_19, speeds_2_19, speeds_hopper, speeds_hopper },
-		.net_speed = { net_2_19, net_2_19, net_2_19, net_hopper, net_hopper },
-		.base = { { 6.8, 14, 0 }, { 6.6, 14, 8.4 } },
-		.hop = { { { .6, 1.25, 28 }, { .6, 1.9, 3.4 } }, { { 1, 1.9, 28 }, { 1, 2.5, 5.7 } } },
-		.net = { { 5, 8.5, 28 }, { 2.7, 4, 14 } },
-		.ring_ll = 1. / 4, .ring_ll_one_way = 1. / 3,
-		.ll_most = { 39, 39, 87.7, 87.7, 87.7 },
-		.ring_ll128 = { 20, 20, 20, 36.7, 36.7 },
-		.tree_ll128 = { AMPERE_LL128, AMPERE_LL128, AMPERE_LL128, HOPPER_LL128, HOPPER_LL128 },
-		.tree = { VOLTA_TREE, VOLTA_TREE, AMPERE_TREE, HOPPER_TREE, HOPPER_TREE },
-		.net_tree_ll128 = .9375, .net_ll_hop = 1, .net_hops = 2, .alone_ll128 = .7, .alone_tree = .85,
-		.net_delays = true,
-		.ll128 = { false, true, true, true, false }, .ll128_through = true,
-		.correction = { CORRECTION_LL,
-		    { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1 },
-		    CORRECTION_SIMPLE },
-	},
-	{
-		.nvlink = { 18, 20, 20, 20.6, 40.1 },
-		.most_channels = 64,
-		.speed = { speeds_2_19, speeds_2_19, speeds_2_19, speeds_hopper, speeds_blackwell },
-		.net_speed = { net_2_19, net_2_19, net_2_19, net_hopper, net_blackwell },
-		.base = { { 6.8, 14, 8.4 }, { 6.6, 14, 8.4 } },
-		.hop = { { { .6, 1.25, 4 }, { .6, 1.9, 3.4 } }, { { 1, 1.9, 4 }, { 1, 2.5, 5.7 } } },
-		.net = { { 5, 8.5, 14 }, { 2.7, 4, 14 } },
-		.ring_ll = 1. / 2, .ring_ll_one_way = 1. / 2,
-		.ll_most = { 39, 39, 87.7, 141, 282 },
-		.ring_ll128 = { 20, 20, 20, 36.7, 40 },
-		.tree_ll128 = { AMPERE_LL128, AMPERE_LL128, AMPERE_LL128, HOPPER_LL128, { 55.6, 31.67, 20 } },
-		.tree = { VOLTA_TREE, VOLTA_TREE, AMPERE_TREE, HOPPER_TREE, { 70, 42.8, 24 } },
-		.net_tree_ll128 = .9375, .net_ll_hop = 1, .alone_ll128 = .92, .alone_tree = .85,
-		.alone_tree_hop = true, .net_delays = true,
-		.ll128 = { false, true, true, true, true }, .ll128_through = true,
-		.correction = { CORRECTION_LL,
-		    { 1, 1, 1, 1, 1, .9, .8, .8, .8, .7, .6, .6, .6, .6, .6, .6, .8, .9, .9, .9, .9, 1, 1 },
-		    CORRECTION_SIMPLE },
-	},
-};
 
 bool
 nccl_serves(Collective coll)
@@ -164,7 +54,7 @@ nccl_serves(Collective coll)
 double
 nccl_nvlink_speed(int version, NcclGpu gpu)
 {
-	return constants[version == V_2_4_8 ? V_2_8_4 : version].nvlink[gpu];
+	return nccl_constants[version == V_2_4_8 ? V_2_8_4 : version].nvlink[gpu];
 }
 
 /* ---- channels ---- */
@@ -173,7 +63,7 @@ nccl_nvlink_speed(int version, NcclGpu gpu)
 static void
 channels_2_4(NcclGpu gpu, double total, double hop, bool switched, NcclGraph *out)
 {
-	int most = constants[V_2_4_8].most_channels;
+	int most = nccl_constants[V_2_4_8].most_channels;
 	double link = nccl_nvlink_speed(V_2_4_8, gpu);
 	int n = !out->nvlink ? 1 : (int)(total / link + 1e-6) * (switched ? 2 : 1);
 	out->channels = n < 1 ? 1 : n > most ? most : n;
@@ -200,8 +90,8 @@ nccl_channels(int version, NcclGpu gpu, double total, double hop, bool switched,
 		channels_2_4(gpu, total, hop, switched, out);
 		return;
 	}
-	const double *speed = constants[version].speed[gpu];
-	int most = constants[version].most_channels / 2;
+	const double *speed = nccl_constants[version].speed[gpu];
+	int most = nccl_constants[version].most_channels / 2;
 	double best = 0;
 	out->channels = 1;
 	out->speed = hop < total ? hop : total;
@@ -250,7 +140,7 @@ tree_speed(const NcclCards *cards, double total, double hop, const double *speed
 static void
 net_channels_2_4(const NcclCards *cards, NcclGraph *out)
 {
-	int most = constants[V_2_4_8].most_channels, n = cards->n * (out->nvlink ? 2 : 1);
+	int most = nccl_constants[V_2_4_8].most_channels, n = cards->n * (out->nvlink ? 2 : 1);
 	out->channels = n < most ? n : most;
 	out->speed = out->tree_speed = cards->n * cards->speed / out->channels;
 }
@@ -262,8 +152,8 @@ nccl_net_channels(int version, NcclGpu gpu, const NcclCards *cards, double total
 		net_channels_2_4(cards, out);
 		return;
 	}
-	const double *speed = constants[version].net_speed[gpu];
-	int most = constants[version].most_channels / 2;
+	const double *speed = nccl_constants[version].net_speed[gpu];
+	int most = nccl_constants[version].most_channels / 2;
 	double best = 0;
 	out->channels = 1;
 	out->speed = cards->gpus > 1 ? fmin(cards->speed, hop) : cards->speed;
@@ -439,7 +329,7 @@ static int
 all_channels(int version, const NcclJob *job)
 {
 	enum { FAST = 45, MANY = 16 };
-	int most = constants[version].most_channels, n = 2 * job->graph.channels;
+	int most = nccl_constants[version].most_channels, n = 2 * job->graph.channels;
 	n = n < most ? n : most;
 	if (servers(job) == 1 || job->graph.speed <= FAST)
 		return n;
@@ -479,7 +369,7 @@ nccl_expected_time(int version, const NcclJob *job, Collective coll, NcclAlgorit
     NcclProtocol protocol, int64_t m)
 {
 	enum { AMPERE_MOST = 235 };	/* GB/s, 2.8.4 */
-	const struct constants *k = &constants[version];
+	const struct constants *k = &nccl_constants[version];
 	const NcclGraph *graph = &job->graph;
 	bool inner = algorithm == NCCL_TREE && servers(job) == 2;
 	double all = graph->channels * (inner ? graph->tree_speed : graph->speed);

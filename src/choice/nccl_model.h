@@ -7,33 +7,13 @@
 #ifndef BLINK_CHOICE_NCCL_MODEL_H
 #define BLINK_CHOICE_NCCL_MODEL_H
 
+#include "choice/nccl_kinds.h"
 #include "model/model.h"
-
-#define NCCL_ALGORITHM_LIST(X) \
-	X(NCCL_TREE, "tree") \
-	X(NCCL_RING, "ring")
-
-typedef enum { NCCL_ALGORITHM_LIST(ROW_NAME) N_NCCL_ALGORITHMS } NcclAlgorithm;
-
-#define NCCL_PROTOCOL_LIST(X) \
-	X(NCCL_LL, "LL") \
-	X(NCCL_LL128, "LL128") \
-	X(NCCL_SIMPLE, "Simple")
-
-typedef enum { NCCL_PROTOCOL_LIST(ROW_NAME) N_NCCL_PROTOCOLS } NcclProtocol;
 
 extern const char *const nccl_algorithm_name[N_NCCL_ALGORITHMS];
 extern const char *const nccl_protocol_name[N_NCCL_PROTOCOLS];
 
-/* Generations of GPUs that the constants depend on. */
-typedef enum { NCCL_PASCAL, NCCL_VOLTA, NCCL_AMPERE, NCCL_HOPPER, NCCL_BLACKWELL, N_NCCL_GPUS } NcclGpu;
-
-/* The rows: 2.4.8 and so on, the oldest first. */
-enum { N_NCCL_VERSIONS = 4 };
 extern const char *const nccl_version_name[N_NCCL_VERSIONS];
-
-/* What the servers have: over the network the rate of LL and what a post takes depend on it. */
-typedef enum { NCCL_INTEL, NCCL_AMD } NcclCpu;
 
 /* GB/s that a version counts for an NVLink of such GPUs. */
 double nccl_nvlink_speed(int version, NcclGpu gpu);

@@ -19,229 +19,12 @@
  * A switch goes like this: wanted pairs, many at once, and one at a time where that is too much; if what is left of its
  * arcs is needed, all pairs, likewise. The switch with the fewest pairs is next. */
 #include "graph/split_off.h"
+#include "graph/splitter.h"
 #include "base/array.h"
-#include "graph/network.h"
 
 #include <string.h>
 
-enum {
-	MOST_TIGHT = 256,	/* sets without slack that are kept */
-	SET_BITS = 64,
-	CHECK_NS = 2000		/* about what a rank's flow takes */
-};
-
-/* Of an arc, and of its pair: which arcs it was made of, in the current switch. */
-struct pair {
-	int in, out, made;
-	int64_t units;
-};
-
-struct splitter {
-	Ctx *ctx;
-	const Supply *supply;
-	const Topology *topo;
-	int n, words;
-	Arc *arc;
-	int n_arcs, capacity;
-	int *in, *out, n_in, n_out;	/* arcs of the current switch */
-	int room;			/* for these */
-	struct pair *pair;		/* splits of the current switch */
-	int n_pairs, pair_capacity;
-	Hop *want;
-	int n_want;
-	int64_t *wanted;		/* of the current switch: n_in * n_out */
-	bool *gone;			/* switches that were split off */
-	Network net;
-	int net_arcs, net_capacity;	/* arcs that are in it; room */
-	int *tail, *head, *at;
-	uint64_t *tight, *worst;	/* sets, the last ones; the worst of the last check */
-	int n_tight;
-	int *at_vertex, *place;		/* work space, of each vertex */
-	int64_t *balance;
-};
-
-/* ---- the network ---- */
-
-/* All arcs anew, where some have come. Flows are sought backwards, from a rank to the source. */
-static Status
-net_update(struct splitter *s)
-{
-	int n = s->topo->n_ranks, arcs = s->n_arcs + n;
-	if (arcs > s->net_capacity) {
-		s->net_capacity = 2 * arcs;
-		TRY(network_new(s->ctx, s->n + 1, s->net_capacity, &s->net));
-		TRY(TEMP_EACH(s->ctx, s->net_capacity, s->tail, s->head, s->at));
-	}
-	int m = 0;
-	for (; m < n; m++) {
-		s->tail[m] = m;
-		s->head[m] = s->n;
-	}
-	/* Arcs without units have a place, too: they may get some back. */
-	for (int a = 0; a < s->n_arcs; a++, m++) {
-		s->tail[m] = s->arc[a].to;
-		s->head[m] = s->arc[a].from;
-	}
-	network_build(&s->net, s->n + 1, m, s->tail, s->head, s->at);
-	for (int v = 0; v < n; v++)
-		s->net.arc[s->at[v]].room = s->supply->owed[v];
-	for (int a = 0; a < s->n_arcs; a++)
-		s->net.arc[s->at[n + a]].room = s->arc[a].units;
-	s->net_arcs = s->n_arcs;
-	return OK;
-}
-
-static void
-set_units(struct splitter *s, int a, int64_t units)
-{
-	s->arc[a].units = units;
-	if (a < s->net_arcs)
-		s->net.arc[s->at[s->topo->n_ranks + a]].room = units;
-}
-
-/* What the worst set lacks, or at least `most`; 0: the trees fit. s->worst: the set. */
-static Status
-lacking(struct splitter *s, int64_t most, int64_t *out)
-{
-	int n = s->topo->n_ranks, v;
-	int64_t total = s->supply->total;
-	*out = 0;
-	if (s->net_arcs != s->n_arcs)
-		TRY(net_update(s));
-	for (v = 0; v < n && *out < most; v++) {
-		struct network_arc *own = &s->net.arc[s->at[v]];
-		int64_t flow = s->supply->owed[v] == total ? total : network_flow(&s->net, v, s->n, total);
-		own->room = NETWORK_INFINITE;
-		if (total - flow <= *out)
-			continue;
-		*out = total - flow;
-		memset(s->worst, 0, (size_t)s->words * sizeof *s->worst);
-		for (int u = 0; u < s->n; u++)
-			if (network_side(&s->net, u))
-				s->worst[u / SET_BITS] |= UINT64_C(1) << u % SET_BITS;
-	}
-	while (v > 0) {
-		v--;
-		s->net.arc[s->at[v]].room = s->supply->owed[v];
-	}
-	return OK;
-}
-
-/* ---- sets without slack ---- */
-
-static bool
-has_bit(const uint64_t *set, int i)
-{
-	return set[i / SET_BITS] >> i % SET_BITS & 1;
-}
-
-static void
-keep_tight(struct splitter *s)
-{
-	memcpy(s->tight + (size_t)(s->n_tight++ % MOST_TIGHT) * (size_t)s->words, s->worst,
-	    (size_t)s->words * sizeof *s->worst);
-}
-
-/* Would a set lose slack that has none? */
-static bool
-is_blocked(const struct splitter *s, int u, int w, int t)
-{
-	int n = s->n_tight < MOST_TIGHT ? s->n_tight : MOST_TIGHT;
-	for (int i = 0; i < n; i++) {
-		const uint64_t *set = s->tight + (size_t)i * (size_t)s->words;
-		bool inside = has_bit(set, w);
-		if (has_bit(set, u) != inside && has_bit(set, t) != inside)
-			return true;
-	}
-	return false;
-}
-
-/* ---- splitting ---- */
-
-/* Both routes one after the other, without what lies between two visits of one switch. */
-static Status
-join_routes(struct splitter *s, const Arc *a, const Arc *b, Arc *out)
-{
-	int n = a->n_links, skip = 0, *link;
-	for (int i = 0; i < b->n_links; i++)
-		s->place[supply_head(s->supply, b->link[i])] = i + 1;
-	for (int i = 0; i < a->n_links; i++) {
-		int at = s->place[supply_head(s->supply, a->link[i])];
-		if (at > 0) {
-			n = i + 1;
-			skip = at;
-			break;
-		}
-	}
-	for (int i = 0; i < b->n_links; i++)
-		s->place[supply_head(s->supply, b->link[i])] = 0;
-	TRY(TEMP(s->ctx, link, n + b->n_links - skip));
-	memcpy(link, a->link, (size_t)n * sizeof *link);
-	memcpy(link + n, b->link + skip, (size_t)(b->n_links - skip) * sizeof *link);
-	out->n_links = n + b->n_links - skip;
-	out->link = link;
-	return OK;
-}
-
-/* The arc that is made of both; -1: one that leads to where it begins is none. */
-static Status
-made_of(struct splitter *s, int in, int out, int *made)
-{
-	Arc arc = { .from = s->arc[in].from, .to = s->arc[out].to };
-	*made = -1;
-	if (arc.from == arc.to)
-		return OK;
-	TRY(join_routes(s, &s->arc[in], &s->arc[out], &arc));
-	TRY(GROW_TEMP(s->ctx, s->arc, s->n_arcs, s->capacity));
-	*made = s->n_arcs++;
-	s->arc[*made] = arc;
-	return OK;
-}
-
-/* units < 0: back again. */
-static void
-move(struct splitter *s, const struct pair *p, int64_t units)
-{
-	set_units(s, p->in, s->arc[p->in].units - units);
-	set_units(s, p->out, s->arc[p->out].units - units);
-	if (p->made >= 0)
-		set_units(s, p->made, s->arc[p->made].units + units);
-}
-
-static Status
-split(struct splitter *s, int in, int out, int64_t units)
-{
-	struct pair p = { in, out, -1, units };
-	TRY(made_of(s, in, out, &p.made));
-	TRY(GROW_TEMP(s->ctx, s->pair, s->n_pairs, s->pair_capacity));
-	s->pair[s->n_pairs++] = p;
-	move(s, &p, units);
-	return OK;
-}
-
-static int64_t
-most_of(const struct splitter *s, int in, int out)
-{
-	int64_t a = s->arc[in].units, b = s->arc[out].units;
-	return s->arc[in].n_links + s->arc[out].n_links > LIMIT_ROUTE_LINKS ? 0 : a < b ? a : b;
-}
-
-/* As much of a pair as is safe, up to `most`. */
-static Status
-split_safely(struct splitter *s, int w, int in, int out, int64_t most)
-{
-	int64_t units = most_of(s, in, out), lacks;
-	units = most < units ? most : units;
-	if (units <= 0 || is_blocked(s, s->arc[in].from, w, s->arc[out].to))
-		return OK;
-	TRY(split(s, in, out, units));
-	TRY(lacking(s, units, &lacks));
-	if (lacks > 0) {
-		move(s, &s->pair[s->n_pairs - 1], -(lacks < units ? lacks : units));
-		keep_tight(s);
-	}
-	return OK;
-}
+enum { CHECK_NS = 2000 };	/* about what a rank's flow takes */
 
 /* ---- one switch ---- */
 
@@ -296,7 +79,7 @@ next_wanted(const struct splitter *s, int *i, int *j, int64_t **left)
 		int64_t *row = s->wanted + (size_t)(s->at_vertex[in->from] - 1) * (size_t)s->n;
 		for (; *j < s->n_out && in->units > 0; ++*j) {
 			*left = &row[s->arc[s->out[*j]].to];
-			if (**left > 0 && most_of(s, s->in[*i], s->out[*j]) > 0)
+			if (**left > 0 && split_most(s, s->in[*i], s->out[*j]) > 0)
 				return true;
 		}
 	}
@@ -313,7 +96,7 @@ take_back(struct splitter *s, int first, bool wanted)
 		if (wanted)
 			s->wanted[(size_t)(s->at_vertex[in->from] - 1) * (size_t)s->n + (size_t)s->arc[p->out].to]
 			    += p->units;
-		move(s, p, -p->units);
+		split_move(s, p, -p->units);
 		s->n_arcs -= p->made >= 0;
 	}
 	s->net_arcs = -1;
@@ -343,12 +126,12 @@ split_wanted(struct splitter *s, int w)
 			continue;
 		}
 		for (int n = 0; n < many && next_wanted(s, &i, &j, &left); n++) {
-			int64_t units = most_of(s, s->in[i], s->out[j]);
+			int64_t units = split_most(s, s->in[i], s->out[j]);
 			units = *left < units ? *left : units;
-			TRY(split(s, s->in[i], s->out[j++], units));
+			TRY(split_pair(s, s->in[i], s->out[j++], units));
 			*left -= units;
 		}
-		TRY(lacking(s, 1, &lacks));
+		TRY(split_lacking(s, 1, &lacks));
 		many = next_many(many, s->n_pairs - first, lacks == 0);
 		if (lacks == 0)
 			continue;
@@ -374,8 +157,8 @@ next_pair(const struct splitter *s, int w, struct place *at, int *in, int *out)
 				*in = s->in[at->i];
 				*out = s->out[(at->i + at->k) % s->n_out];
 				bool same = s->arc[*in].from == s->arc[*out].to;
-				if (same == at->back && most_of(s, *in, *out) > 0
-				    && !is_blocked(s, s->arc[*in].from, w, s->arc[*out].to))
+				if (same == at->back && split_most(s, *in, *out) > 0
+				    && !split_is_blocked(s, s->arc[*in].from, w, s->arc[*out].to))
 					return true;
 			}
 		}
@@ -401,8 +184,8 @@ split_all(struct splitter *s, int w)
 			continue;
 		}
 		for (int n = 0; n < many && next_pair(s, w, &at, &in, &out); n++, at.k++)
-			TRY(split(s, in, out, most_of(s, in, out)));
-		TRY(lacking(s, 1, &lacks));
+			TRY(split_pair(s, in, out, split_most(s, in, out)));
+		TRY(split_lacking(s, 1, &lacks));
 		many = next_many(many, s->n_pairs - first, lacks == 0);
 		if (lacks == 0)
 			continue;
@@ -438,13 +221,13 @@ drop_rest(struct splitter *s, bool even, bool *fits)
 		int a = i < s->n_in ? s->in[i] : s->out[i - s->n_in];
 		units[i] = s->arc[a].units;
 		sum += units[i];
-		set_units(s, a, 0);
+		split_set_units(s, a, 0);
 	}
 	if (sum > 0)
-		TRY(lacking(s, 1, &lacks));
+		TRY(split_lacking(s, 1, &lacks));
 	*fits = lacks == 0 && (!even || is_even(s));
 	for (int i = 0; i < s->n_in + s->n_out && !*fits; i++)
-		set_units(s, i < s->n_in ? s->in[i] : s->out[i - s->n_in], units[i]);
+		split_set_units(s, i < s->n_in ? s->in[i] : s->out[i - s->n_in], units[i]);
 	return OK;
 }
 
@@ -512,10 +295,10 @@ trim_switch(struct splitter *s, int w, bool *changed)
 		excess -= s->arc[s->in[i]].units;
 	for (int i = 0; i < s->n_out && excess > 0; i++) {
 		int64_t had = s->arc[s->out[i]].units, units = had < excess ? had : excess;
-		set_units(s, s->out[i], had - units);
-		TRY(lacking(s, units, &lacks));
+		split_set_units(s, s->out[i], had - units);
+		TRY(split_lacking(s, units, &lacks));
 		units -= lacks < units ? lacks : units;
-		set_units(s, s->out[i], had - units);
+		split_set_units(s, s->out[i], had - units);
 		excess -= units;
 		*changed |= units > 0;
 	}
@@ -582,7 +365,7 @@ split_off(Ctx *ctx, const Supply *supply, Hop *want, int n_want, Arc **out, int 
 	TRY(splitter_new(ctx, supply, &s));
 	s.want = want;
 	s.n_want = n_want;
-	TRY(lacking(&s, 1, &lacks));
+	TRY(split_lacking(&s, 1, &lacks));
 	if (lacks > 0)
 		return OK;
 	TRY(trim(&s));

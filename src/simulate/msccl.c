@@ -33,18 +33,7 @@
 
 #include <string.h>
 
-enum { SLICE_SHIFT = 12 };	/* slices are no shorter, where the best size is looked for */
-
 typedef enum { BLOCK_WAITING, BLOCK_ADDING, BLOCK_STARTING, BLOCK_MOVING, BLOCK_ADDING_THERE } BlockState;
-
-/* What does not change from run to run. */
-struct MscclPlace {
-	const MscclBlock *block;
-	int gpu, first;		/* first: the first threadblock of its GPU */
-	int in;			/* the threadblock that sends to it; -1: none */
-	int to;			/* that it sends to; -1: none */
-	bool *adds;		/* of each step: what receives its messages reduces them */
-};
 
 struct block {
 	BlockState state;
@@ -80,31 +69,6 @@ struct program {
 };
 
 /* ---- sizes ---- */
-
-int64_t
-sim_msccl_slice(const Msccl *algo)
-{
-	/* Of Simple 4 of the 8 parts of a buffer of 4 MiB; of LL a part of 512 KiB, half of it flags; of LL128 a part
-	 * of 4800 KiB, a sixteenth of it flags. */
-	if (strcmp(algo->protocol, "LL") == 0)
-		return INT64_C(1) << 15;
-	return strcmp(algo->protocol, "LL128") == 0 ? 576000 : INT64_C(1) << 21;
-}
-
-SimParameters
-sim_msccl_parameters(const Msccl *algo, const SimParameters *p)
-{
-	SimParameters own = *p;
-	own.packet_most = strncmp(algo->protocol, "LL", 2) == 0 ? LIMIT_MESSAGE : 0;
-	return own;
-}
-
-/* Of the message, as blink-schedule(5) counts its bytes. */
-static int64_t
-chunks_of(const Msccl *algo)
-{
-	return (int64_t)msccl_block_chunks(algo) * (collective_has_blocks(algo->coll) ? algo->n_gpus : 1);
-}
 
 /* Bytes on links, with flags. */
 static int64_t
@@ -409,7 +373,7 @@ static Status
 cut(struct program *p)
 {
 	const Msccl *algo = p->of->algo;
-	int64_t n = chunks_of(algo), messages = 0, parts = 0, longest = 0;
+	int64_t n = sim_msccl_chunks(algo), messages = 0, parts = 0, longest = 0;
 	int64_t most = p->asked->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
 	Wide to_send, to_do;
 	p->chunk = (p->asked->m - 1) / n + 1;
@@ -499,128 +463,5 @@ sim_msccl_run(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *o
 	TRY(run_all(&p, &result));
 	arena_release(&ctx->scratch, mark);
 	*out = result;
-	return OK;
-}
-
-/* Messages, if no two chunks share one. */
-static bool
-too_many(const SimMsccl *program, int64_t m, int64_t slice)
-{
-	int64_t sends = 0, n = chunks_of(program->algo);
-	for (int t = 0; t < program->plan.n_hops; t++)
-		for (int i = 0; i < program->place[t].block->n_steps; i++) {
-			const MscclStep *step = &program->place[t].block->step[i];
-			sends += msccl_ops[step->op].sends ? step->count : 0;
-		}
-	return sends && ((m - 1) / n + 1) / slice > LIMIT_SIM_SEARCH / sends;
-}
-
-/* One more simulation; what a worse one has left in the run arena is given back. */
-static Status
-try_slice(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, int64_t slice, SimResult *best, int64_t *best_slice)
-{
-	ArenaMark mark = arena_mark(&ctx->run);
-	SimAsk one = *ask;
-	SimResult result;
-	one.chunk = slice;
-	one.steps = false;
-	TRY(sim_msccl_run(ctx, program, &one, &result));
-	if (result.time < best->time) {
-		*best = result;
-		*best_slice = slice;
-	} else {
-		arena_release(&ctx->run, mark);
-	}
-	return OK;
-}
-
-Status
-sim_msccl_run_best(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *out)
-{
-	int64_t most = sim_msccl_slice(program->algo), best_slice = most;
-	SimResult best = { .time = INT64_MAX };
-	TRY(try_slice(ctx, program, ask, most, &best, &best_slice));
-	for (int64_t slice = INT64_C(1) << SLICE_SHIFT; slice < most; slice *= 2)
-		if (!too_many(program, ask->m, slice))
-			TRY(try_slice(ctx, program, ask, slice, &best, &best_slice));
-	if (ask->steps) {
-		SimAsk again = *ask;
-		again.chunk = best_slice;
-		return sim_msccl_run(ctx, program, &again, out);
-	}
-	*out = best;
-	return OK;
-}
-
-/* ---- an algorithm with ways ---- */
-
-/* The threadblock that receives what this one sends. first: of its peer. */
-static int
-receiver_of(const SimMsccl *m, int t, int first)
-{
-	const MscclPlace *from = &m->place[t];
-	int o = first;
-	while (m->place[o].block->recv != from->gpu || m->place[o].block->channel != from->block->channel)
-		o++;
-	return o;
-}
-
-/* The k-th step that sends meets the k-th that receives. */
-static void
-join_steps(SimMsccl *m, int t)
-{
-	const MscclBlock *from = m->place[t].block, *to = m->place[m->place[t].to].block;
-	int k = 0;
-	for (int i = 0; i < from->n_steps; i++) {
-		if (!msccl_ops[from->step[i].op].sends)
-			continue;
-		while (k < to->n_steps && !msccl_ops[to->step[k].op].receives)
-			k++;
-		m->place[t].adds[i] = k < to->n_steps && msccl_ops[to->step[k].op].reads;
-		k++;
-	}
-}
-
-static Status
-place_blocks(Ctx *ctx, SimMsccl *m, int *first)
-{
-	int t = 0;
-	for (int g = 0; g < m->algo->n_gpus; g++) {
-		first[g] = t;
-		for (int i = 0; i < m->algo->gpu[g].n_blocks; i++, t++) {
-			const MscclBlock *b = &m->algo->gpu[g].block[i];
-			m->place[t] = (MscclPlace){ .block = b, .gpu = g, .first = first[g], .in = -1, .to = -1 };
-			TRY(NEW(ctx, m->place[t].adds, b->n_steps));
-		}
-	}
-	return OK;
-}
-
-Status
-sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const MscclRoute *route, int slots,
-    SimMsccl *out)
-{
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	SimMsccl m = { .algo = algo, .slots = slots, .plan = { .sched = sched } };
-	int *first;
-	for (int g = 0; g < algo->n_gpus; g++)
-		m.plan.n_hops += algo->gpu[g].n_blocks;
-	TRY(NEW_EACH(ctx, m.plan.n_hops, m.place, m.plan.hop));
-	TRY(TEMP(ctx, first, algo->n_gpus));
-	TRY(place_blocks(ctx, &m, first));
-	for (int t = 0; t < m.plan.n_hops; t++) {
-		MscclPlace *place = &m.place[t];
-		m.plan.hop[t] = (SimHop){ .segment = t, .src = place->gpu, .dst = place->block->send,
-			.edge = place->block->channel, .n_links = route[t].n_links, .link = route[t].link,
-			.n_path = route[t].n_links, .path = route[t].link, .feeder = -1, .from = place->gpu,
-			.to = place->block->send };
-		if (place->block->send < 0)
-			continue;
-		place->to = receiver_of(&m, t, first[place->block->send]);
-		m.place[place->to].in = t;
-		join_steps(&m, t);
-	}
-	arena_release(&ctx->scratch, mark);
-	*out = m;
 	return OK;
 }
