@@ -32,7 +32,7 @@ struct gpu_slab {
 
 struct gpu_launches {
 	CUstream own;			/* for copies at once, and questions */
-	struct gpu_module module[GPU_MODULES];	/* in the order of kernel_modules */
+	const struct gpu_module *module;	/* [GPU_MODULES], in the order of kernel_modules; NULL: not loaded */
 	int resident;			/* blocks that a multiprocessor holds at once of any kernel, at most 1 */
 	struct gpu_generated *generated;	/* NULL: none */
 

@@ -174,7 +174,8 @@ set_flag(struct round *r, CUdeviceptr at, int value, CUstream stream)
 static void
 await_flag(struct round *r, CUdeviceptr at, int value, CUstream stream)
 {
-	DO(r, stream_wait_value(stream, at, (cuuint32_t)value, CU_STREAM_WAIT_VALUE_GEQ), "wait for a value");
+	DO(r, stream_wait_value(stream, at, (cuuint32_t)value, CU_STREAM_WAIT_VALUE_GEQ | r->g->flush),
+	    "wait for a value");
 }
 
 /* Of streams that are one, the order is there. */

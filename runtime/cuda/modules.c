@@ -2,7 +2,8 @@
  * with it, else as PTX. The driver translates PTX, some 20 s of a core, and keeps what it made of it on disk. There is
  * one for all GPUs and one for those of capability 7.0 and later, whose fences are shorter.
  *
- * All are loaded when a communicator opens, whatever its calls will need. To load a module may wait for all that its
+ * All are loaded when the first communicator of a process on a GPU opens, whatever its calls will need; the last one
+ * unloads them. To load a module may wait for all that its
  * context does, while that waits for a peer whose call this very thread would make next. Where the driver is lazy
  * (CUDA_MODULE_LOADING), a module is an empty shell, and a kernel is loaded at its first launch, which may wait as
  * well: so each is told to load. */
@@ -12,10 +13,26 @@
 #include "support/debug.h"
 #include "support/error.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 const char *const gpu_ops[] = { "sum", "prod", "max", "min" };
 static const char *const moves[] = { "blink_move", "blink_messages", "blink_copies_begin", "blink_copies_end" };
+
+enum { SLOW_SECONDS = 2 };
+
+/* What a process has loaded for a device, in its primary context. */
+struct loaded {
+	pthread_mutex_t lock;		/* while modules are loaded or unloaded */
+	int uses;			/* communicators */
+	struct gpu_module module[GPU_MODULES];
+	int resident;
+};
+
+static struct loaded of_device[GPU_DEVICES] = {
+	[0 ... GPU_DEVICES - 1] = { .lock = PTHREAD_MUTEX_INITIALIZER }
+};
 
 static const struct kernel_module *
 find_module(const char *name, struct blink_error *err)
@@ -39,9 +56,8 @@ entry_name(const char *module, int which, char *out, size_t size)
 
 /* The least of all kernels counts. To answer, a driver without cuFuncLoad has to load the kernel. */
 static int
-ask_blocks(struct gpu *g, CUfunction kernel, const char *name, struct blink_error *err)
+ask_blocks(struct gpu *g, struct loaded *l, CUfunction kernel, const char *name, struct blink_error *err)
 {
-	struct gpu_launches *l = g->launches;
 	int blocks = 0;
 	if (driver_check(g->d, g->d->occupancy(&blocks, kernel, g->threads, 0), err, "blocks of %s on device %d", name,
 	    (int)g->device) != blinkSuccess)
@@ -54,14 +70,15 @@ ask_blocks(struct gpu *g, CUfunction kernel, const char *name, struct blink_erro
 }
 
 static int
-find_function(struct gpu *g, struct gpu_module *m, const char *module, int which, struct blink_error *err)
+find_function(struct gpu *g, struct loaded *l, struct gpu_module *m, const char *module, int which,
+    struct blink_error *err)
 {
 	char name[64];
 	CUfunction found;
 	entry_name(module, which, name, sizeof name);
 	if (driver_check(g->d, g->d->module_function(&found, m->module, name), err, "find the kernel %s", name)
 	    != blinkSuccess || (g->d->function_load && driver_check(g->d, g->d->function_load(found), err,
-	    "load the kernel %s", name) != blinkSuccess) || ask_blocks(g, found, name, err) != blinkSuccess)
+	    "load the kernel %s", name) != blinkSuccess) || ask_blocks(g, l, found, name, err) != blinkSuccess)
 		return err->code;
 	m->function[which] = found;
 	return blinkSuccess;
@@ -82,12 +99,30 @@ load_ptx(struct gpu *g, struct gpu_module *m, const struct kernel_module *k, int
 	return driver_check(g->d, g->d->module_load(&m->module, k->ptx), err, "load the kernels for %s", k->name);
 }
 
-int
-gpu_modules_open(struct gpu *g, struct blink_error *err)
+static void
+unload(struct gpu *g, struct loaded *l)
 {
-	struct gpu_module *m = g->launches->module;
+	for (int i = 0; i < GPU_MODULES; i++)
+		if (l->module[i].module)
+			g->d->module_unload(l->module[i].module);
+	memset(l->module, 0, sizeof l->module);
+}
+
+static double
+now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void
+load(struct gpu *g, struct loaded *l, struct blink_error *err)
+{
+	struct gpu_module *m = l->module;
 	int n = 0, n_cubins = 0, capability = 0;
-	g->launches->resident = 1;
+	double began = now();
+	l->resident = 1;
 	driver_check(g->d, g->d->device_attribute(&capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device),
 	    err, "the capability of device %d", (int)g->device);
 	for (const struct kernel_module *k = kernel_modules; k->name && err->code == blinkSuccess; k++, m++) {
@@ -97,10 +132,35 @@ gpu_modules_open(struct gpu *g, struct blink_error *err)
 		else
 			load_ptx(g, m, k, capability, err);
 		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
-			find_function(g, m, k->name, i, err);
+			find_function(g, l, m, k->name, i, err);
 	}
-	debug_say(DEBUG_INFO, g->self->rank, "kernels: %d modules, %d of them as code for device %d", n,
-	    n_cubins, (int)g->device);
+	double took = now() - began;
+	debug_say(DEBUG_INFO, g->self->rank, "kernels: %d modules, %d of them as code for device %d, loaded in %.1f s",
+	    n, n_cubins, (int)g->device, took);
+	if (took > SLOW_SECONDS && n_cubins < n)
+		debug_say(DEBUG_WARN, g->self->rank, "cuda: the driver took %.1f s to translate kernels for device %d: "
+		    "build libblink with CUBINS=native, or let the driver keep what it makes (CUDA_CACHE_PATH)", took,
+		    (int)g->device);
+}
+
+int
+gpu_modules_open(struct gpu *g, struct blink_error *err)
+{
+	if (g->device < 0 || g->device >= GPU_DEVICES)
+		return set_error(err, blinkLimit, "cuda: device %d: want one below %d", (int)g->device,
+		    (int)GPU_DEVICES);
+	struct loaded *l = &of_device[g->device];
+	pthread_mutex_lock(&l->lock);
+	if (l->uses == 0)
+		load(g, l, err);
+	if (err->code == blinkSuccess) {
+		l->uses++;
+		g->launches->module = l->module;
+		g->launches->resident = l->resident;
+	} else {
+		unload(g, l);
+	}
+	pthread_mutex_unlock(&l->lock);
 	return err->code;
 }
 
@@ -116,7 +176,11 @@ gpu_function(const struct gpu *g, const char *module, int which, CUfunction *out
 void
 gpu_modules_close(struct gpu *g)
 {
-	for (int i = 0; i < GPU_MODULES; i++)
-		if (g->launches->module[i].module)
-			g->d->module_unload(g->launches->module[i].module);
+	struct loaded *l = &of_device[g->device];
+	if (!g->launches->module)
+		return;
+	pthread_mutex_lock(&l->lock);
+	if (--l->uses == 0)
+		unload(g, l);
+	pthread_mutex_unlock(&l->lock);
 }

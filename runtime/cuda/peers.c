@@ -132,6 +132,8 @@ describe_own(struct gpu *g, struct gpu_who *out, struct blink_error *err)
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
 	out->sharing = sharing_of(g, err);
+	if (attribute(g, CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, err))
+		g->flush = CU_STREAM_WAIT_VALUE_FLUSH;
 	if (err->code == blinkSuccess)
 		CHECK(g, device_pci_id(out->pci, GPU_PCI_BYTES, g->device), err, "PCI address of device %d",
 		    (int)g->device);

@@ -135,6 +135,7 @@ typedef union {
 	X(CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, 50)                               \
 	X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                    \
 	X(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                    \
+	X(CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES, 98)                     \
 	X(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 122)              \
 	X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)        \
 	X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103) \
@@ -173,6 +174,7 @@ typedef union {
 	X(CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                   \
 	X(CU_STREAM_WAIT_VALUE_GEQ, 0)                                         \
 	X(CU_STREAM_WAIT_VALUE_EQ, 1)                                          \
+	X(CU_STREAM_WAIT_VALUE_FLUSH, 1 << 30)                                 \
 	X(CU_STREAM_WRITE_VALUE_DEFAULT, 0)                                    \
 	X(CU_STREAM_MEM_OP_WAIT_VALUE_32, 1)                                   \
 	X(CU_STREAM_MEM_OP_WRITE_VALUE_32, 2)                                  \

@@ -111,6 +111,10 @@ for blocks in $([ "$full" ] && seq 1 24 || echo 1 2 7); do
 	VIRTUAL_GPU_BLOCKS=$blocks prefix="$blocks blocks: " run "" gpu -n 4 -t two_communicators
 done
 run "" order -n 3 -t -k 100 stream several in_turn groups leaving
+VIRTUAL_GPU_CALLS=$work/calls.split run "" order -n 3 -t -k 20 splits
+modules=$((3 * ($(ls "$build"/gen/ptx/*.ptx | grep -vc '[.]70[.]ptx'))))
+expect "communicators of a process share modules" [ "$(grep -c '^ModuleLoadData$' "$work/calls.split")" = $modules ]
+expect "the last one unloads them" [ "$(grep -c '^ModuleUnload$' "$work/calls.split")" = $modules ]
 if [ "$full" ]; then
 	run "" gpu -n 2 -t -k 1000 graph
 	run "" gpu -n 8 -t -k 40 graph
@@ -134,6 +138,8 @@ VIRTUAL_GPU_CALLS=$work/calls with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 
 	"dgx1v, 4 threads, chunks of 512 bytes"
 VIRTUAL_GPU_DELAY=5 with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 30 -b 512 "4 threads, late"
 expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$work/calls"
+expect "copies: whoever waits for a flag sees what came before it over PCIe, too" [ "$(grep -c '^flush$' "$work/calls")" = \
+	"$(grep -c '^StreamWaitValue32_v2$' "$work/calls")" ]
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
 with_copies "" gpu -n 4 -t graph streams
 with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed

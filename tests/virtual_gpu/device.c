@@ -248,14 +248,20 @@ fail_on_request(const char *name)
 	return result;
 }
 
+void
+call_list(const char *what)
+{
+	if (all.list >= 0)
+		dprintf(all.list, "%s\n", what);
+}
+
 CUresult
 enter_early(const char *name)
 {
 	pthread_once(&all.once, start);
 	if (__atomic_load_n(&all.bad, __ATOMIC_ACQUIRE))
 		return CUDA_ERROR_INVALID_VALUE;
-	if (all.list >= 0)
-		dprintf(all.list, "%s\n", name + strlen("cu"));
+	call_list(name + strlen("cu"));
 	return fail_on_request(name);
 }
 
@@ -462,6 +468,7 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
 		return *value = device_capability(device) % 10, CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
 		return *value = setting("VIRTUAL_GPU_VALUES", 1) != 0, CUDA_SUCCESS;
+	case CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES:
 	case CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY:
 	case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:
 	case CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED:

@@ -475,12 +475,15 @@ value_make(struct context *c, const CUstreamBatchMemOpParams *what, struct value
 	unsigned bytes = wide ? 8 : 4;
 	struct allocation a;
 	void *at = pointer(what->waitValue.address);
-	if (what->waitValue.flags & ~1u || what->waitValue.address % bytes || !memory_find(at, bytes, &a))
+	unsigned condition = what->waitValue.flags & ~(waits ? (unsigned)CU_STREAM_WAIT_VALUE_FLUSH : 0);
+	if (waits && condition != what->waitValue.flags)
+		call_list("flush");
+	if (condition & ~1u || what->waitValue.address % bytes || !memory_find(at, bytes, &a))
 		return CUDA_ERROR_INVALID_VALUE;
 	*out = (struct value){
 		.operation = { waits ? value_waited : value_write, waits ? value_ready : NULL, NULL, sizeof *out },
 		.c = c, .at = at, .value = wide ? what->waitValue.value64 : what->waitValue.value, .bytes = bytes,
-		.equal = what->waitValue.flags == CU_STREAM_WAIT_VALUE_EQ,
+		.equal = condition == CU_STREAM_WAIT_VALUE_EQ,
 	};
 	return CUDA_SUCCESS;
 }
