@@ -185,6 +185,9 @@ static const char *const reasons[] = {
 	[GPU_REACH_LOST] = "what one writes to the other does not arrive: PCIe ACS or an IOMMU is in the way",
 };
 
+static const char blind[] = "; built-in schedules use all pairs, those of blinkc the links that are there "
+    "(BLINK_SCHEDULES)";
+
 /* By one rank of each server: the first pair of each reason, and how many there are. */
 static void
 warn(const struct gpu *g, const struct gpu_who *who, const struct gpu_routes *routes)
@@ -202,8 +205,8 @@ warn(const struct gpu *g, const struct gpu_who *who, const struct gpu_routes *ro
 		}
 		if (n > 0)
 			debug_say(DEBUG_WARN, g->self->rank, "cuda: %d pair%s of GPUs through memory of the host, as "
-			    "ranks %d (%.*s) and %d (%.*s): %s", n, n > 1 ? "s" : "", a, GPU_PCI_BYTES, who[a].pci, b,
-			    GPU_PCI_BYTES, who[b].pci, reasons[why]);
+			    "ranks %d (%.*s) and %d (%.*s): %s%s", n, n > 1 ? "s" : "", a, GPU_PCI_BYTES, who[a].pci, b,
+			    GPU_PCI_BYTES, who[b].pci, reasons[why], g->self->settings.schedules ? "" : blind);
 	}
 }
 

@@ -38,7 +38,8 @@ BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned run "" matrix -n 4 -v -d "$work/d
 expect "who sees one GPU alone warns of none" [ ! -s "$work/warned" ]
 BLINK_P2P=0 BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned run "" matrix -n 3 -c 40 "BLINK_P2P=0, 3 processes"
 expect "BLINK_P2P=0 warns of 3 pairs" [ "$(sed 's/.*WARN //' "$work/warned")" = \
-	"cuda: 3 pairs of GPUs through memory of the host, as ranks 0 (0000:10:00.0) and 1 (0000:11:00.0): BLINK_P2P=0" ]
+	"cuda: 3 pairs of GPUs through memory of the host, as ranks 0 (0000:10:00.0) and 1 (0000:11:00.0): BLINK_P2P=0; built-in schedules use all pairs, those \
+of blinkc the links that are there (BLINK_SCHEDULES)" ]
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
 if [ "$full" ]; then
