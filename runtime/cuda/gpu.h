@@ -67,8 +67,8 @@ struct gpu {
 	int taken;			/* of the device's, until gpu_close: those and no others */
 	int threads;			/* of a block */
 	enum gpu_copies copies;
-	unsigned flush;			/* CU_STREAM_WAIT_VALUE_FLUSH, if the GPU can: what a peer wrote over PCIe before a
-					 * flag may be on its way when a stream has seen the flag */
+	unsigned flush;			/* CU_STREAM_WAIT_VALUE_FLUSH, if the GPU can: what a peer wrote over PCIe
+					 * before a flag may be on its way when a stream has seen the flag */
 	struct gpu_layout layout;
 	char *own[2];			/* this rank's region, by route; NULL: none */
 	struct gpu_peer *peer;		/* of each rank of the communicator */
