@@ -20,8 +20,8 @@
  *				with WHAT: an error's name without CUDA_ERROR_ (default UNKNOWN), or die: SIGKILL.
  *				ILLEGAL_ADDRESS and LAUNCH_FAILED also fail the current context
  *	VIRTUAL_GPU_DIE		the number of a fence of kernels in this process, which kills it
- *	VIRTUAL_GPU_CALLS	a file: each call appends the name of its function, a line, and "flush" where a stream waits
- *				for a value and flushes remote writes
+ *	VIRTUAL_GPU_CALLS	a file: each call appends the name of its function, a line, and "flush" where a stream
+ *				waits for a value and flushes remote writes
  *	VIRTUAL_GPU_KERNELS	libraries of twins (twin.h)
  *	VIRTUAL_GPU_THREADS	threads of a block, 1 by default
  *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait
