@@ -5,7 +5,6 @@
 #include "verb/progress.h"
 #include "verb/verb.h"
 
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -31,20 +30,20 @@ print_pareto(Ctx *ctx, const Topology *machine, const int *gpu, int n_gpus, cons
 
 /* What the budget cost. */
 static void
-print_budget(FILE *to, const Ctx *ctx, const Schedule *sched)
+put_budget(Text *out, const Ctx *ctx, const Schedule *sched)
 {
 	double most = frac_double(sched->bound.rate) / frac_double(sched->achieved);
-	fprintf(to, "budget      %g s, which first cut short \"%s\": ", (double)progress_budget() / 1000, ctx->at);
+	text_printf(out, "budget      %g s, which first cut short \"%s\": ", (double)progress_budget() / 1000, ctx->at);
 	if (frac_cmp(sched->achieved, sched->bound.rate) >= 0)
-		fprintf(to, "the rate is at the bound, but trees may be more or deeper\n");
+		text_put(out, "the rate is at the bound, but trees may be more or deeper\n");
 	else
-		fprintf(to, "more time may find up to %.4g times the rate, or a lower bound\n", most);
+		text_printf(out, "more time may find up to %.4g times the rate, or a lower bound\n", most);
 }
 
 /* What the trees of one algorithm, or those by the route of each pair, can do; those of the schedule may be fewer, and
  * do a little less. */
 static Status
-print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
+put_best(Ctx *ctx, Text *out, const Ask *ask, const Compiled *made)
 {
 	const Algorithm *algorithm;
 	Frac best = made->best;
@@ -54,23 +53,23 @@ print_best(Ctx *ctx, FILE *to, const Ask *ask, const Compiled *made)
 		return OK;
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
 	if (best.num > 0)
-		fprintf(to, "best        %.6g GB/s of %s%s, %s\n", frac_double(best) / 1e9, algorithm->trees,
+		text_printf(out, "best        %.6g GB/s of %s%s, %s\n", frac_double(best) / 1e9, algorithm->trees,
 		    pairs ? " by the route of each pair" : "", algorithm->proof);
 	else
-		fprintf(to, "best        of %s%s: not proven\n", algorithm->trees,
+		text_printf(out, "best        of %s%s: not proven\n", algorithm->trees,
 		    pairs ? " by the route of each pair" : "");
 	return OK;
 }
 
 /* What limits cost. */
 static void
-print_limits(FILE *to, const Unlimited *other)
+put_limits(Text *out, const Unlimited *other)
 {
 	if (other->rate.num > 0)
-		fprintf(to, "limits      without them %.6g GB/s by %d trees, depth %d\n",
+		text_printf(out, "limits      without them %.6g GB/s by %d trees, depth %d\n",
 		    frac_double(other->rate) / 1e9, other->trees, other->depth);
 	else if (other->too_large)
-		fprintf(to, "limits      trees at the bound would have more than %d edges\n", LIMIT_TREE_EDGES);
+		text_printf(out, "limits      trees at the bound would have more than %d edges\n", LIMIT_TREE_EDGES);
 }
 
 /* What is compiled: GPUs of a machine, and what is asked of them. */
@@ -98,38 +97,32 @@ unproven(const Ask *ask, const Compiled *made)
 }
 
 static Status
-print_summary(Ctx *ctx, FILE *to, const struct compile_request *req, const Compiled *made)
+put_summary(Ctx *ctx, Text *out, const struct compile_request *req, const Compiled *made)
 {
-	Text note = { 0 };
 	Idle idle;
 	int n_sizes = req->choice.wanted ? 0 : req->sizes.n;
-	TRY(summary_print(ctx, to, made->sched, unproven(&req->ask, made), req->sizes.m, n_sizes));
+	TRY(summary_text(ctx, made->sched, unproven(&req->ask, made), req->sizes.m, n_sizes, out));
 	if (req->choice.wanted)
-		summary_print_chosen(to, &req->chosen);
+		summary_text_chosen(&req->chosen, out);
 	if (made->sched->symmetry && !req->ask.compact)
-		fprintf(to, "compact     a list of all trees would be too long: version 2 of the format\n");
+		text_put(out, "compact     a list of all trees would be too long: version 2 of the format\n");
 	if (made->other_trees > 0)
-		fprintf(to, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
+		text_printf(out, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
 		    made->other_trees, made->other_depth, made->other_depth);
-	print_limits(to, &made->unlimited);
+	put_limits(out, &made->unlimited);
 	if (made->cut_short)
-		print_budget(to, ctx, made->sched);
-	TRY(print_best(ctx, to, &req->ask, made));
+		put_budget(out, ctx, made->sched);
+	TRY(put_best(ctx, out, &req->ask, made));
 	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
-	summary_print_idle(to, &idle);
-	Status status = format_note(ctx, req->opt, req->format, made->sched, &note);
-	if (status == OK && note.data)
-		fputs(note.data, to);
-	text_free(&note);
-	return status;
+	summary_text_idle(&idle, out);
+	return format_note(ctx, req->opt, req->format, made->sched, out);
 }
 
 static Status
-write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, const RelayGain *relays, char **out)
+write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, const RelayGain *relays, Text *out)
 {
 	const Ask *ask = &req->ask;
 	const Algorithm *algorithm = NULL;
-	Text text = { 0 };
 	Idle idle;
 	if (ask->algorithm && !ask->hybrid)
 		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
@@ -140,31 +133,22 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, co
 		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
 		.idle = &idle, .relays = ask->relays ? relays : NULL,
 		.chosen = req->choice.wanted ? &req->chosen : NULL };
-	Status status = summary_json(ctx, &summary, &text);
-	if (status == OK)
-		*out = text.data;
-	else
-		text_free(&text);
-	return status;
+	return summary_json(ctx, &summary, out);
 }
 
 /* What is printed once the file is there. All that may fail comes before. */
 static Status
 summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made,
-    const RelayGain *relays, char **out)
+    const RelayGain *relays, Text *out)
 {
-	size_t size = 0;
 	bool json;
 	TRY(request_summary(ctx, opt, &json));
 	if (json)
 		return write_json(ctx, req, made, relays, out);
-	FILE *to = open_memstream(out, &size);
-	if (!to)
-		return fail_memory(ctx);
-	Status status = print_summary(ctx, to, req, made);
+	TRY(put_summary(ctx, out, req, made));
 	if (req->ask.relays)
-		summary_print_relays(to, made->sched, relays);
-	return fclose(to) != 0 && status == OK ? fail_memory(ctx) : status;
+		summary_text_relays(made->sched, relays, out);
+	return out->failed ? fail_memory(ctx) : OK;
 }
 
 /* The machine without what --without names, and the GPUs in its numbers. *gpu: all that are left, unless --gpus lists
@@ -225,11 +209,11 @@ plan_request(Ctx *ctx, struct compile_request *req, Compiled *out)
 }
 
 static Status
-compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Compiled *out)
+compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label, const Text *in, Text *summary,
+    Compiled *out)
 {
 	struct compile_request req;
 	Topology *machine;
-	char *summary = NULL;
 	TRY(parse_options(ctx, opt, format, &req.ask, &req.sizes, &req.choice));
 	TRY(read_topology(ctx, opt, label, in, &machine));
 	TRY(request_job(ctx, opt, label, machine, &req.gpu, &req.n));
@@ -249,16 +233,15 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	RelayGain relays = { 0 };
 	if (req.ask.relays && !opt->value[OPT_QUIET])
 		TRY(relays_find(ctx, machine, req.gpu, req.n, &req.ask, out->sched, &relays));
-	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, &summary);
+	Status status = opt->value[OPT_QUIET] ? OK : summarise(ctx, opt, &req, out, &relays, summary);
 	bool alone = wants_summary_alone(opt);
 	if (status == OK && !alone)
 		status = output_schedule(ctx, opt, format, out->sched, &out->json);
 	progress_hide();
-	if (status == OK && summary)
-		fputs(summary, stderr);
+	if (status == OK && summary->data)
+		fputs(summary->data, stderr);
 	if (status == OK && alone)
 		fputs("file        none: -o FILE writes the schedule, -o - prints it here\n", stderr);
-	free(summary);
 	return status;
 }
 
@@ -266,13 +249,14 @@ Status
 verb_compile(Ctx *ctx, const Options *opt)
 {
 	const char *format, *label;
-	Text in = { 0 };
+	Text in = { 0 }, summary = { 0 };
 	Compiled made = { 0 };
 	TRY(request_format(ctx, opt, COMPILE, &format));
 	Status status = input_topology(ctx, opt, &label, &in);
 	if (status == OK)
-		status = request_blame(ctx, compile_text(ctx, opt, format, label, &in, &made));
+		status = request_blame(ctx, compile_text(ctx, opt, format, label, &in, &summary, &made));
 	text_free(&in);
+	text_free(&summary);
 	text_free(&made.json);
 	return status;
 }

@@ -26,26 +26,9 @@ printable_name(Ctx *ctx, const Schedule *sched, Schedule **out)
 }
 
 static Status
-put_summary(Ctx *ctx, const Schedule *sched, Text *out)
-{
-	char *data = NULL;
-	size_t size = 0;
-	FILE *to = open_memstream(&data, &size);
-	if (!to)
-		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, NULL, 0);
-	if (fclose(to) != 0 && status == OK)
-		status = fail_memory(ctx);
-	if (status == OK)
-		text_add(out, data, size);
-	free(data);
-	return status;
-}
-
-static Status
 put_text(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 {
-	TRY(put_summary(ctx, e->sched, out));
+	TRY(summary_text(ctx, e->sched, UNPROVEN_BOTH, NULL, 0, out));
 	TRY(show_trees(ctx, e, ask, out));
 	TRY(show_links(ctx, e, ask, out));
 	return show_proof(ctx, e, out);

@@ -12,7 +12,7 @@
 /* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
  * unproven: what is not proven where the rate misses the bound by more than rounding takes; NULL: nothing is open.
  * Fails: LIMIT parts whose division needs too large numbers. */
-Status summary_print(Ctx *ctx, FILE *to, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes);
+Status summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes, Text *out);
 
 /* All that a file alone proves is the bound. */
 #define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
@@ -29,7 +29,7 @@ typedef struct {
 } Idle;
 
 /* A line; nothing where no class is idle. */
-void summary_print_idle(FILE *to, const Idle *idle);
+void summary_text_idle(const Idle *idle, Text *out);
 
 /* GPUs that are no ranks and forward data. */
 typedef struct {
@@ -39,7 +39,7 @@ typedef struct {
 	Frac rate;		/* bytes/s */
 } RelayGain;
 
-void summary_print_relays(FILE *to, const Schedule *sched, const RelayGain *relays);
+void summary_text_relays(const Schedule *sched, const RelayGain *relays, Text *out);
 
 /* What was chosen for messages of a size. Times in ps. */
 typedef struct {
@@ -50,13 +50,13 @@ typedef struct {
 	int64_t time, least;	/* simulated; below which no algorithm goes */
 } Chosen;
 
-void summary_print_chosen(FILE *to, const Chosen *chosen);
+void summary_text_chosen(const Chosen *chosen, Text *out);
 
 /* The summary for programs: one line of JSON (schemas/summary.schema.json). */
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
 	const Schedule *sched;
-	const char *unproven;		/* as for summary_print */
+	const char *unproven;		/* as for summary_text */
 	Frac best;			/* the optimum of the trees `best_of`, bytes/s; FRAC_ZERO: not proven */
 	const int64_t *size;
 	int n_sizes;

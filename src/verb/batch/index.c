@@ -3,8 +3,6 @@
 #include "verb/batch/batch.h"
 #include "base/sort.h"
 
-#include <string.h>
-
 int
 batch_plan_of(const Batch *b, Collective coll, int v)
 {

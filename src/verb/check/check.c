@@ -47,34 +47,29 @@ struct check {
 
 /* ---- in a worker ---- */
 
+/* Into the room of an item that was named. */
 static Status
-write_json(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
+keep_summary(Ctx *ctx, Status status, Text *text, char *summary)
 {
-	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO,
-		.size = check->sizes.m, .n_sizes = check->sizes.n };
-	Text text = { 0 };
-	Status status = summary_json(ctx, &of, &text);
-	if (status == OK && text.size >= SUMMARY_ROOM)
+	if (status == OK && text->failed)
+		status = fail_memory(ctx);
+	if (status == OK && text->size >= SUMMARY_ROOM)
 		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
-	if (status == OK)
-		memcpy(summary, text.data, text.size + 1);
-	text_free(&text);
+	if (status == OK && summary)
+		memcpy(summary, text->data, text->size + 1);
+	text_free(text);
 	return status;
 }
 
 static Status
 write_summary(Ctx *ctx, const struct check *check, const char *path, const Schedule *sched, char *summary)
 {
-	if (check->json)
-		return write_json(ctx, check, path, sched, summary);
-	FILE *to = fmemopen(summary, SUMMARY_ROOM, "w");
-	if (!to)
-		return fail_memory(ctx);
-	Status status = summary_print(ctx, to, sched, UNPROVEN_BOTH, check->sizes.m, check->sizes.n);
-	if ((fflush(to) != 0 || ferror(to)) && status == OK)
-		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
-	fclose(to);
-	return status;
+	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO,
+		.size = check->sizes.m, .n_sizes = check->sizes.n };
+	Text text = { 0 };
+	Status status = check->json ? summary_json(ctx, &of, &text)
+	    : summary_text(ctx, sched, UNPROVEN_BOTH, check->sizes.m, check->sizes.n, &text);
+	return keep_summary(ctx, status, &text, summary);
 }
 
 enum { NAME_ROOM = 180 };
@@ -176,12 +171,7 @@ check_algorithm(Ctx *ctx, const struct check *check, const Item *item, const Tex
 {
 	Text text = { 0 };
 	Status status = check_msccl(ctx, item->path, in, check->json, &text);
-	if (status == OK && text.size >= SUMMARY_ROOM)
-		status = fail(ctx, INTERNAL, "a summary of more than %d bytes", (int)SUMMARY_ROOM);
-	if (status == OK && check->verbose)
-		memcpy(check->summary[item->named], text.data, text.size + 1);
-	text_free(&text);
-	return status;
+	return keep_summary(ctx, status, &text, check->verbose ? check->summary[item->named] : NULL);
 }
 
 static Status
