@@ -113,7 +113,7 @@ find_source(const struct engine *e, struct plan_lane *from)
 {
 	uint64_t where = atomic_load_explicit(&from->ready->first[e->collective % CALLS].where, memory_order_relaxed);
 	int number = WHERE_WINDOW(where);
-	const struct window *window = number > 0 && number <= WINDOWS ? atomic_load(&e->window[number]) : NULL;
+	const struct window *window = number <= WINDOWS ? atomic_load(&e->window[number]) : NULL;
 	from->direct = window && from->mirror < 0 ? window->peer[from->peer] + WHERE_OFFSET(where) : NULL;
 }
 

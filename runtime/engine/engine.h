@@ -62,7 +62,7 @@ struct engine {
 	struct peer *peer;		/* of each rank; this one too */
 	struct shm *shm;		/* the region, which others map */
 	struct region *region;
-	_Atomic(struct window *) window[WINDOWS + 1];	/* by number */
+	_Atomic(struct window *) window[WINDOWS + 1];	/* by number; 0: NULL */
 	char *arena;			/* of this rank */
 	struct bell *bell;
 

@@ -1,4 +1,5 @@
-/* What a rank does when its net has no memory, and when a peer goes away twice. */
+/* What a rank does when its net has no memory, and when a peer goes away twice; and with numbers that no peer in order
+ * would send. */
 #include "engine/engine.h"
 #include "tap.h"
 
@@ -22,9 +23,72 @@ is_told(void *context, const struct blink_error *err, int culprit)
 	told_culprit = culprit;
 }
 
+/* ---- what a peer sends ---- */
+
+enum { SLOTS = 4, SLOT_BYTES = 4096, LANE = 5, COLLECTIVE = 7 };
+
+/* Peer 1 is reached by the net, and sends chunks of one lane; peer 2 is on this server. */
+static void
+test_places(struct engine *e, struct region_peer *mine)
+{
+	static struct channel in;
+	static char rings[SLOTS * SLOT_BYTES];
+	struct peer peer[3] = { { 0 }, { .mine = mine, .in = &in }, { .mine = mine, .theirs = mine, .in = &in } };
+	struct mirror mirror = { 1, LANE };
+	const struct lanes lanes = { .n_mirrors = 1, .mirror = &mirror };
+	const struct net_message chunk = { LANE, 0, FLAG(COLLECTIVE, 2), 0, SLOT_BYTES };
+	const struct net_message slot = { NET_CHANNEL, 0, 3, 0, sizeof in.slot[0] };
+	struct net_message m = chunk;
+	e->peer = peer;
+	e->net_lanes = &lanes;
+	e->net_collective = COLLECTIVE;
+	e->net_slots = SLOTS;
+	e->net_slot_bytes = SLOT_BYTES;
+	e->mirror = rings;
+	ok(remote_place(e, 1, &chunk) == rings + SLOT_BYTES, "the second chunk of a lane has the second slot");
+	ok(remote_place(e, 1, &slot) == &in.slot[2], "the third message of a channel the third");
+	m.place = 1;
+	ok(remote_place(e, 1, &m) == NET_REFUSED, "a place that nobody gave");
+	m = chunk, m.bytes++;
+	ok(!remote_place(e, 1, &m), "no place for a chunk that is longer than a slot");
+	m = slot, m.bytes++;
+	ok(!remote_place(e, 1, &m), "nor for a message that is longer than a channel's");
+	m = chunk, m.flag = FLAG(COLLECTIVE + 1, 2);
+	ok(!remote_place(e, 1, &m), "nor of another call");
+	m = chunk, m.lane++;
+	ok(!remote_place(e, 1, &m), "nor of a lane that the call has not");
+	m = slot, m.flag = 0;
+	ok(!remote_place(e, 1, &m), "nor before the first");
+	ok(!remote_place(e, 2, &slot), "nor from a peer on this server");
+	ok(!remote_place(e, 0, &slot), "nor from one of which nothing is expected");
+	e->net_lanes = NULL;
+	ok(!remote_place(e, 1, &chunk), "nor without a call");
+	e->peer = NULL;
+	e->mirror = NULL;
+}
+
+static void
+test_flags(struct engine *e, struct region_peer *mine, struct region_peer *before)
+{
+	struct peer peer[2] = { { 0 }, { .mine = mine } };
+	struct net_message m = { LANE, 0, FLAG(COLLECTIVE, 1), 3, 0 };
+	e->peer = peer;
+	remote_arrived(e, 0, &m);
+	m.lane = LANES_MAX;
+	remote_arrived(e, 1, &m);
+	m.lane = NET_DONE | LANES_MAX;
+	remote_arrived(e, 1, &m);
+	ok(memcmp(mine, before, sizeof *mine) == 0, "flags of lanes that no region has are nobody's");
+	m.lane = NET_DONE | LANE;
+	remote_arrived(e, 1, &m);
+	ok(mine->done[LANE] == m.flag, "those of others are set");
+	e->peer = NULL;
+}
+
 int
 main(void)
 {
+	static struct region_peer mine, before;
 	static const struct net_kind net = { .name = "none", .send = answers };
 	struct bell bell = { 0 };
 	struct rank_state self = { .rank = 0, .n_ranks = 2, .net = &net, .events = { .failed = is_told } };
@@ -49,6 +113,8 @@ main(void)
 	int64_t at = self.peer[1].gone_at;
 	rank_peer_gone(&self, 1, "second");
 	ok(at != 0 && self.peer[1].gone_at == at && strcmp(self.peer[1].gone, "first") == 0, "the first reason stays");
+	test_places(&e, &mine);
+	test_flags(&e, &mine, &before);
 	rank_hears(&self, NULL, NULL);
 	engine_close(&e);
 	rank_close(&self);

@@ -12,6 +12,7 @@
 
 /* In place of the C library's: a thread that sends comes back as late as a loaded machine may let it. */
 static atomic_int linger_ms;
+static bool full;			/* the full test */
 
 ssize_t
 sendmsg(int fd, const struct msghdr *message, int flags)
@@ -229,16 +230,18 @@ test_garbage(struct end *e)
 static void
 test_bad_hello(struct end *e)
 {
-	struct hello bad[] = { from_1, from_1, from_1, from_1 };
+	enum { BAD = 6 };
+	struct hello bad[BAD] = { from_1, from_1, from_1, from_1, from_1, from_1 };
 	char answer[88];
 	int wrong = 0;
-	bad[0].from = 0, bad[1].from = 2, bad[2].to = 1, bad[3].way = 1000;
-	for (int i = 0; i < 4; i++) {
+	bad[0].from = 0, bad[1].from = 2, bad[2].to = 2, bad[3].way = 1000;
+	bad[4].magic[0]++, bad[5].order = __builtin_bswap32(bad[5].order);
+	for (int i = 0; i < BAD; i++) {
 		int stranger = dial(e);
 		send(stranger, &bad[i], sizeof bad[i], MSG_NOSIGNAL);
 		wrong += !dropped(stranger, 0);
 	}
-	ok(wrong == 0, "ranks that do not exist, or are not meant");
+	ok(wrong == 0, "ranks that do not exist, or are not meant; another protocol, another byte order");
 	int stranger = dial(e);
 	bool good = send(stranger, &from_1, sizeof from_1, 0) == (ssize_t)sizeof from_1
 	    && recv(stranger, answer, sizeof answer, MSG_WAITALL) == (ssize_t)sizeof answer
@@ -356,6 +359,25 @@ test_nonsense_parts(void)
 	close_end(&e);
 }
 
+/* Messages that are ahead of their turn, the last of the lane first: more than a receiver has records for. */
+static void
+test_too_many_ahead(void)
+{
+	enum { MOST = 1 << 20, AT_ONCE = 1024 };
+	static struct frame f[AT_ONCE];
+	struct end e;
+	bool good = open_end(&e, 0, RANKS, AF_INET, 5000);
+	int fd = join(&e, 1, 0);
+	for (uint32_t order = MOST + AT_ONCE; order > 0 && good; order -= AT_ONCE) {
+		for (uint32_t i = 0; i < AT_ONCE; i++)
+			f[i] = (struct frame){ .kind = 1, .order = order - i, .m.flag = 1 };
+		good = send(fd, f, sizeof f, MSG_NOSIGNAL) == (ssize_t)sizeof f;
+	}
+	ok(await(&e, &e.broken[1], 1, 20000) && strstr(e.reason[1], "no memory"), "too many messages that are ahead");
+	close(fd);
+	close_end(&e);
+}
+
 /* ---- processes ---- */
 
 /* Rank 1 in a process of its own, which sends, has no place for anything, and is then killed. */
@@ -440,11 +462,14 @@ test_kind(void)
 	test_strangers();
 	test_nonsense();
 	test_nonsense_parts();
+	if (full && kind == net_kinds[0])
+		test_too_many_ahead();
 }
 
 int
 main(int argc, char **argv)
 {
+	full = argc > 2 && atoi(argv[2]) > 15;
 	begin(argc, argv);
 	each_kind(test_kind);
 	return finish();
