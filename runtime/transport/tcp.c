@@ -1,4 +1,5 @@
 /* The TCP net: its thread, and its row of the table. The parts are in tcp.h. */
+#include "support/error.h"
 #include "transport/tcp_inside.h"
 
 #include <arpa/inet.h>
@@ -324,7 +325,7 @@ tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct
 	struct address mine = { 0 };
 	struct tcp *t = new_tcp(rank, n_ranks, events, keys);
 	if (!t)
-		return tcp_fail(err, blinkOutOfMemory, "tcp: out of memory");
+		return set_error(err, blinkOutOfMemory, "tcp: out of memory");
 	if (rider)
 		t->rider = *rider;
 	memcpy(mine.magic, magic, sizeof magic);
@@ -332,7 +333,7 @@ tcp_open_with(const struct tcp_rider *rider, int rank, int n_ranks, const struct
 	if (!listens || open_epoll(t) != 0) {
 		int code = errno;
 		tcp_close(t, 0);
-		return tcp_fail(err, blinkSystemError, "tcp: cannot %s: %s", listens ? "start its thread" : "listen",
+		return set_error(err, blinkSystemError, "tcp: cannot %s: %s", listens ? "start its thread" : "listen",
 		    strerror(code));
 	}
 	memset(address, 0, NET_ADDRESS);
@@ -362,7 +363,7 @@ tcp_connect(void *net, const void *addresses, struct blink_error *err)
 		if (i == t->rank)
 			continue;
 		if (memcmp(a.magic, magic, sizeof magic) != 0 || size_of(a.socket) == 0)
-			return tcp_fail(err, blinkMismatch, "tcp: rank %d has another kind of net: want the same "
+			return set_error(err, blinkMismatch, "tcp: rank %d has another kind of net: want the same "
 			    "BLINK_NET on all ranks", i);
 		memcpy(&peer->address, a.socket, sizeof a.socket);
 		if (peer->address.sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&peer->address.sin6_addr))

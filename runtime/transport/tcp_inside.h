@@ -205,7 +205,6 @@ void tcp_in_end(struct tcp *t, struct tcp_in *in);
 void tcp_free_parts(struct tcp_part *list);
 void tcp_drop_parts(struct tcp_out *out);
 void tcp_drop_arrivals(struct tcp_peer *peer);
-int tcp_fail(struct blink_error *err, int code, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static inline bool
 tcp_lane_good(uint32_t lane)

@@ -71,17 +71,6 @@ tcp_reach(void *table, uint32_t *n, size_t size, uint32_t at)
 	return grown;
 }
 
-int
-tcp_fail(struct blink_error *err, int code, const char *format, ...)
-{
-	va_list args;
-	err->code = code;
-	va_start(args, format);
-	vsnprintf(err->text, sizeof err->text, format, args);
-	va_end(args);
-	return code;
-}
-
 /* ---- the end ---- */
 
 void

@@ -19,6 +19,8 @@ const struct net_kind net_ucx = { .name = "ucx", .what = what, .available = ucx_
 
 #else
 
+#include "support/error.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -316,13 +318,13 @@ ucx_open(int rank, int n_ranks, const struct net_events *events, const struct ne
 	struct opening o = { .net = u, .fd = -1, .status = UCS_ERR_NO_MEMORY, .what = "start a thread" };
 	void *tcp = NULL;
 	if (!api)
-		return tcp_fail(err, blinkSystemError, "ucx: %s", why);
+		return set_error(err, blinkSystemError, "ucx: %s", why);
 	if (!u)
-		return tcp_fail(err, blinkOutOfMemory, "ucx: out of memory");
+		return set_error(err, blinkOutOfMemory, "ucx: out of memory");
 	if (!has_files())
-		tcp_fail(err, blinkSystemError, "ucx: %s: want %d more descriptors", strerror(errno), FILES);
+		set_error(err, blinkSystemError, "ucx: %s: want %d more descriptors", strerror(errno), FILES);
 	else if (!run_aside(UCX_STACK, open_aside, &o) || o.status != UCS_OK)
-		tcp_fail(err, blinkSystemError, "ucx: cannot %s: %s", o.what, u->api->ucs_status_string_(o.status));
+		set_error(err, blinkSystemError, "ucx: cannot %s: %s", o.what, u->api->ucs_status_string_(o.status));
 	const struct tcp_rider rider = { u, o.fd, turn, close_library };
 	if (o.status == UCS_OK && tcp_open_with(&rider, rank, n_ranks, &mine, keys, address, &tcp, err) == blinkSuccess)
 		atomic_store(&u->tcp, tcp);
@@ -342,13 +344,13 @@ ucx_connect(void *net, const void *addresses, struct blink_error *err)
 	size_t bytes = (size_t)u->n_ranks * NET_ADDRESS;
 	char *of_tcp = malloc(bytes);
 	if (!of_tcp)
-		return tcp_fail(err, blinkOutOfMemory, "ucx: out of memory");
+		return set_error(err, blinkOutOfMemory, "ucx: out of memory");
 	memcpy(of_tcp, addresses, bytes);
 	err->code = blinkSuccess;
 	for (int i = 0; i < u->n_ranks && err->code == blinkSuccess; i++) {
 		char *at = of_tcp + (size_t)i * NET_ADDRESS;
 		if (i != u->rank && memcmp(at, magic, MAGIC) != 0)
-			tcp_fail(err, blinkMismatch, "ucx: rank %d has another kind of net: want the same BLINK_NET "
+			set_error(err, blinkMismatch, "ucx: rank %d has another kind of net: want the same BLINK_NET "
 			    "on all ranks", i);
 		memcpy(at, tcp_magic, MAGIC);
 	}

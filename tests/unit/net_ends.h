@@ -215,7 +215,7 @@ BLINK_FN bool
 open_ends(struct end *e, int n, int family, int patience_ms)
 {
 	char all[RANKS * NET_ADDRESS];
-	struct blink_error err;
+	struct blink_error err = { 0 };
 	bool good = true;
 	for (int r = 0; r < n; r++) {
 		good = open_end(&e[r], r, n, family, patience_ms) && good;
