@@ -268,7 +268,7 @@ static bool
 valid(const struct hub *h, const struct connection *c)
 {
 	struct failure f;
-	if (c->in.head.kind != FRAME_FAIL || c->state != MEMBER)
+	if (c->in.head.kind != FRAME_FAIL)
 		return true;
 	memcpy(&f, c->in.body, sizeof f);
 	return failure_valid(&f, h->n);

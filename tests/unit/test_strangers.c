@@ -459,7 +459,7 @@ bad_hub(void *of)
 		put(fd, &all, sizeof all);
 	}
 	put(fd, &b->frame, sizeof b->frame);
-	put(fd, b->body, b->frame.bytes);
+	put(fd, b->body, b->frame.bytes < sizeof b->body ? b->frame.bytes : sizeof b->body);
 	is_shut(fd);
 	return NULL;
 }
@@ -489,6 +489,8 @@ bad_numbers(void)
 		{ "a failure of code 0", true, FRAME_FAILED, 0, 0, 0 },
 		{ "a failure of code 99", true, FRAME_FAILED, 0, 99, 0 },
 		{ "a question before all have come", false, FRAME_ASK, 0, 0, 0 },
+		{ "what all give, a MiB that nobody asked for", true, FRAME_ALL, 0, 0, 0 },
+		{ "a frame of no known kind", true, (enum frame_kind)0x40000000, 0, 0, 0 },
 	};
 	static struct rank r;
 	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -510,6 +512,9 @@ bad_numbers(void)
 			break;
 		case FRAME_FAILED:
 			memcpy(b.body, &failure, b.frame.bytes = sizeof failure);
+			break;
+		case FRAME_ALL:
+			b.frame.bytes = 1 << 20;
 			break;
 		default:
 			break;
