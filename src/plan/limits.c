@@ -16,15 +16,11 @@ obeys(const Packing *pack, const Ask *ask, int *work)
 	    && (!ask->max_depth || pack_depth(pack, work) <= ask->max_depth);
 }
 
-/* The candidate replaces the best if it obeys the limits and is better: in rate, then in number of trees. */
+/* The candidate replaces the best if it obeys the limits and is better. */
 static void
-consider(const Topology *topo, const Ask *ask, int *work, Packing *candidate, Packing **best)
+consider(const Planning *in, int *work, Packing *candidate, Packing **best)
 {
-	Frac rate, known;
-	if (!candidate || !obeys(candidate, ask, work) || !pack_rate(candidate, ask->coll, topo->n_ranks, &rate))
-		return;
-	int order = *best && pack_rate(*best, ask->coll, topo->n_ranks, &known) ? frac_cmp(rate, known) : 1;
-	if (order > 0 || (order == 0 && candidate->n_trees < (*best)->n_trees))
+	if (candidate && obeys(candidate, in->ask, work) && plan_better(in, candidate, *best, work))
 		*best = candidate;
 }
 
@@ -95,11 +91,11 @@ consider_few(Ctx *ctx, const Planning *in, const Bound *proof, const Packing *po
 	if (*best && pack_rate(*best, ask->coll, in->topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) >= 0)
 		return OK;
 	TRY(pack_fewest(ctx, in->topo, proof->rate, proof->rate, ask, &one));
-	consider(in->topo, ask, work, one, best);
+	consider(in, work, one, best);
 	one = NULL;
 	any.minimise = ask->minimise;
 	TRY(pack_exact(ctx, in->topo, in->sym, in->bound, pool, &any, &one, &unused));
-	consider(in->topo, ask, work, one, best);
+	consider(in, work, one, best);
 	return OK;
 }
 
@@ -118,7 +114,7 @@ search_cluster(Ctx *ctx, const Planning *in, const Bound *proof, int *work, Pack
 	    || (ask->max_depth && ask->max_depth < LEAST_DEPTH))
 		return OK;
 	TRY(pack_cluster_few(ctx, in->topo, ask, &one));
-	consider(in->topo, ask, work, one, best);
+	consider(in, work, one, best);
 	*enough = *best && pack_rate(*best, ask->coll, in->topo->n_ranks, &rate)
 	    && (in->topo->n_ranks > MANY_RANKS || frac_cmp(rate, proof->rate) >= 0);
 	return OK;
@@ -134,7 +130,7 @@ search_whole(Ctx *ctx, const Planning *in, int *work, Packing **best, bool *enou
 	    || in->topo->n_ranks <= MANY_RANKS || ask->packing != PACKING_EXACT || !ask->minimise)
 		return OK;
 	TRY(pack_unequal_whole(ctx, in->topo, ask->coll, in->bound, &one));
-	consider(in->topo, ask, work, one, best);
+	consider(in, work, one, best);
 	*enough = *best != NULL;
 	return OK;
 }
@@ -155,19 +151,19 @@ search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *wh
 		return OK;
 	if (in->ask->max_trees == 1)
 		TRY(pack_widest(ctx, in->topo, in->ask, &one, &widest));
-	consider(in->topo, in->ask, work, one, best);
+	consider(in, work, one, best);
 	if (widest)
 		return OK;
 	TRY(know_depth(ctx, in, known, &depth));
 	if (depth->pool) {
-		consider(in->topo, in->ask, work, depth->best, best);
-		consider(in->topo, in->ask, work, depth->few, best);
+		consider(in, work, depth->best, best);
+		consider(in, work, depth->few, best);
 		return in->ask->max_trees ? consider_few(ctx, in, proof, depth->pool, work, best) : OK;
 	}
 	one = NULL;
 	TRY(shallow_pool(ctx, whole, in->ask, work, &pool));
 	TRY(pack_exact(ctx, in->topo, in->sym, in->bound, pool, in->ask, &one, &unused));
-	consider(in->topo, in->ask, work, one, best);
+	consider(in, work, one, best);
 	return OK;
 }
 
@@ -184,7 +180,7 @@ plan_anew(Ctx *ctx, const Planning *in, KnownPlans *known, Packing **out, Bound 
 	int *work;
 	*out = NULL;
 	if (!ask->max_depth && !ask->max_trees)
-		return plan_free(ctx, in->topo, in->sym, in->bound, ask, out, proof);
+		return plan_free(ctx, in, out, proof);
 	TRY(TEMP(ctx, work, in->topo->n_ranks));
 	TRY(plan_within(ctx, in, known, 0, 0, &whole, proof));
 	if (whole && obeys(whole, ask, work)) {
@@ -193,9 +189,9 @@ plan_anew(Ctx *ctx, const Planning *in, KnownPlans *known, Packing **out, Bound 
 	}
 	if (ask->max_depth && ask->max_trees) {
 		TRY(plan_within(ctx, in, known, 0, ask->max_trees, &one, proof));
-		consider(in->topo, ask, work, one, out);
+		consider(in, work, one, out);
 		TRY(plan_within(ctx, in, known, ask->max_depth, 0, &one, proof));
-		consider(in->topo, ask, work, one, out);
+		consider(in, work, one, out);
 	}
 	Status status = search_within(ctx, in, known, whole, proof, work, out);
 	if (status != LIMIT || ask->max_depth < 2)

@@ -12,7 +12,7 @@
  * and of the directed minimum cuts. Cost: O(n^2) maximum flows. Fails: INTERNAL other collectives. */
 Status bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *out);
 
-/* Plans of trees.c within several limits, so that each is made once. They are in the run arena. */
+/* Plans of portfolio.c within several limits, so that each is made once. They are in the run arena. */
 typedef struct KnownPlan {
 	int max_depth, max_trees;	/* 0: any */
 	Packing *pack;			/* NULL: none was found */
@@ -100,7 +100,7 @@ const char *algorithm_alias(int i);
  * with what was asked. */
 Status algorithm_find(Ctx *ctx, const char *name, Collective coll, const Algorithm **out);
 
-/* ---- limits.c, trees.c: Blink's planner ---- */
+/* ---- limits.c, portfolio.c, trees.c: the trees of any kind ---- */
 
 /* MWU, with PACKING_EXACT the linear program over its trees, then the ILP. Fails: INFEASIBLE the limits of the Ask
  * are too low. */
@@ -113,9 +113,18 @@ Status plan_rate(Ctx *ctx, const Planning *in, Frac *out);
 /* The least max_depth and max_trees for which there are trees at all. */
 Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, int *trees);
 
-/* Without limits. */
-Status plan_free(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Ask *ask, Packing **out,
-    Bound *proof);
+/* ---- portfolio.c ---- */
+
+/* Without limits: the best that the packers of its table find. *proof: the bound, or a lower one that is proven. */
+Status plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof);
+
+/* The order of packings for a request, by which the best is kept. First the rate: equal where it differs by rounding
+ * alone, or where both are within the tolerance of the bound. Then the depth, since a hop more takes a message longer,
+ * and then the number of trees; with a tolerance, or a limit on the number of trees, that number comes before depth.
+ * Returns why a is better than b; NULL: it is not. Either may be NULL. work: n_ranks. */
+const char *plan_better(const Planning *in, const Packing *a, const Packing *b, int *work);
+
+/* ---- trees.c ---- */
 
 /* Before a bound is searched for: whether so large a job has trees at all. Fails: LIMIT it has more than
  * LIMIT_PAIR_RANKS ranks, and none of the planners that need no table of their pairs serves it. */

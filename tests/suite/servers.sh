@@ -241,3 +241,18 @@ if [ "$full" ]; then
 		done
 	done
 fi
+
+# -v says which packers ran, in the order of their table, and which of them is kept.
+oracle cluster 40 8 300 25 >"$work/t.json"
+"$blinkc" -v -c broadcast "$work/t.json" -o /dev/null 2>"$work/err"
+expect "-v: the packers that ran" oracle snippet - "$work/err" <<-'PY'
+	import re, sys
+	with open(sys.argv[1]) as file:
+	    lines = [line for line in file if line.startswith("packer ")]
+	ran = [re.fullmatch(r"packer ([\w, ]+): \S+ GB/s, \d+ trees, depth \d+, \S+ s: (.*)\n", line)
+	       for line in lines[:-1]]
+	kept = re.fullmatch(r"packer ([\w ]+) is kept; from .+\n", lines[-1]).group(1)
+	names = [m.group(1) for m in ran]
+	better = [m.group(1) for m in ran if m.group(2) != "not better"]
+	sys.exit(names != ["rooted", "greedy"] or kept != better[-1] or ran[0].group(2) != "the first")
+PY

@@ -1,0 +1,401 @@
+/* Trees of any kind without limits: the table of packers, the order by which the best of their packings is kept, and
+ * the driver that runs them. The cheap ones come first; linear programs (programs.c), which serve every machine and
+ * prove an optimum, come last. To add a packer, write its file and give it a row. */
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/flow/flow.h"
+#include "plan/plan.h"
+#include "plan/programs.h"
+
+#include <time.h>
+
+enum {
+	GREEDY_RANKS = 64,	/* with a root and more ranks few trees are found greedily, before a linear program */
+	SOON_RANKS = 256,	/* of linear programs that may end in SOON_PIVOTS steps */
+	SOON_PIVOTS = 5000,
+	FLOW_RANKS = 512,	/* of flows behind switches that take seconds */
+	EXCHANGE_RANKS = 64,	/* of exchanges that take less than a second */
+	FEW_ORBITS = 8,		/* of ranks: with more a linear program over many trees of equal cost takes minutes */
+	MANY_ORBITS = 64	/* with more any linear program does */
+};
+
+static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
+
+/* ---- the order ---- */
+
+static int
+compare_ints(int a, int b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Of rates that are equal but for rounding, or within the tolerance of the bound, none is higher. */
+static int
+compare_rates(const Ask *ask, const Bound *bound, Frac a, Frac b)
+{
+	double x = frac_double(a), y = frac_double(b);
+	double enough = frac_double(bound->rate) * (1 - frac_double(ask->tolerance)) * (1 - RATE_ROUNDING);
+	if (x >= y * (1 - RATE_ROUNDING) && y >= x * (1 - RATE_ROUNDING))
+		return 0;
+	if (ask->tolerance.num > 0 && x >= enough && y >= enough)
+		return 0;
+	return x > y ? 1 : -1;
+}
+
+const char *
+plan_better(const Planning *in, const Packing *a, const Packing *b, int *work)
+{
+	Frac rate, other;
+	if (!a || !pack_rate(a, in->ask->coll, in->topo->n_ranks, &rate))
+		return NULL;
+	if (!b || !pack_rate(b, in->ask->coll, in->topo->n_ranks, &other))
+		return "the first";
+	int rates = compare_rates(in->ask, in->bound, rate, other);
+	int depths = compare_ints(pack_depth(b, work), pack_depth(a, work));
+	int trees = compare_ints(b->n_trees, a->n_trees);
+	bool few = in->ask->tolerance.num > 0 || in->ask->max_trees;
+	if (rates)
+		return rates > 0 ? "a higher rate" : NULL;
+	if (trees && (few || !depths))
+		return trees > 0 ? "fewer trees" : NULL;
+	return depths > 0 ? "less depth" : NULL;
+}
+
+/* ---- packers ---- */
+
+typedef enum {
+	BEST_EFFORT,	/* at any rate */
+	OPTIMAL		/* no trees have a higher rate */
+} Promise;
+
+/* What is known when a packer's turn comes. */
+struct portfolio {
+	const Planning *in;
+	Packing *best;		/* NULL: none yet */
+	const struct packer *by;	/* that made it */
+	Bound proof;		/* the bound, or a lower one that a linear program proves */
+	bool optimal;		/* best is */
+	bool over_servers;	/* trees over servers were found */
+	bool whole;		/* of those, that no others have fewer edges */
+	bool planned;		/* by a packer after which a linear program is of no use */
+	int n_ran;
+	int *work;
+};
+
+struct packer {
+	const char *name, *source;
+	bool (*serves)(const struct portfolio *p);
+	Promise promise;
+	bool refines;		/* may have better trees at the rate of the bound, too */
+	bool over_servers, ends;	/* its trees: portfolio's over_servers; planned */
+	Status (*pack)(Ctx *ctx, struct portfolio *p, Packing **out);
+};
+
+static bool
+is_at(const struct portfolio *p, double part)
+{
+	Frac rate;
+	const Planning *in = p->in;
+	return p->best && pack_rate(p->best, in->ask->coll, in->topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(in->bound->rate) * part * (1 - RATE_ROUNDING);
+}
+
+/* Of the whole buffer, from or to a root, over many ranks. */
+static bool
+is_large_rooted(const Planning *in)
+{
+	const Ask *ask = in->ask;
+	return in->topo->n_ranks > GREEDY_RANKS && ask->packing == PACKING_EXACT && ask->minimise
+	    && !tree_shares(in->topo, ask->coll) && (ask->coll == BROADCAST || ask->coll == REDUCE);
+}
+
+/* More ranks than integer programs are made for. */
+static bool
+is_large(const Planning *in)
+{
+	return in->topo->n_ranks > LIMIT_ILP_RANKS && in->ask->packing == PACKING_EXACT && in->ask->minimise;
+}
+
+static bool
+has_orbits(const Planning *in, int more_than)
+{
+	return in->sym->n_representatives > more_than;
+}
+
+/* Links between GPUs alone. */
+static bool
+is_direct(const Planning *in)
+{
+	return in->topo->n_vertices == in->topo->n_ranks;
+}
+
+static bool
+serves_rooted(const struct portfolio *p)
+{
+	return is_large_rooted(p->in);
+}
+
+static Status
+run_rooted(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_rooted(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
+}
+
+static bool
+serves_unequal(const struct portfolio *p)
+{
+	return is_large(p->in);
+}
+
+static Status
+run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Packing *lower;
+	TRY(pack_unequal(ctx, p->in->topo, p->in->ask->coll, p->in->bound, out, &lower));
+	p->whole = *out;
+	*out = *out ? *out : lower;
+	return OK;
+}
+
+/* Servers that share no network have a tree without a hop between some of them; flows, which are at the bound, then
+ * take minutes over many ranks. */
+static bool
+serves_places(const struct portfolio *p)
+{
+	bool apart = has_orbits(p->in, MANY_ORBITS) && p->in->topo->n_ranks > FLOW_RANKS;
+	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart);
+}
+
+static Status
+run_places(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_cluster_few(ctx, p->in->topo, p->in->ask, out);
+}
+
+static bool
+serves_two_level(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	bool many = is_large(in) && has_orbits(in, MANY_ORBITS);
+	return in->topo->n_ranks > FLOW_RANKS && !topo_active(in->topo)
+	    && (is_large_rooted(in) || (many && !is_at(p, NEAR)));
+}
+
+static Status
+run_two_level(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_two_level(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
+}
+
+/* More switches than one for each server, and some between them: a search over routes through all takes long. */
+static bool
+has_nics(const Topology *topo)
+{
+	return topo->n_nodes > 0 && topo->n_vertices - topo->n_ranks > 2 * topo->n_nodes
+	    && topo->n_ranks > FLOW_RANKS;
+}
+
+static bool
+serves_greedy(const struct portfolio *p)
+{
+	return is_large_rooted(p->in) && !(p->over_servers && is_at(p, 1) && has_nics(p->in->topo));
+}
+
+static Status
+run_greedy(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_greedy(ctx, p->in->topo, p->in->bound, p->in->ask, is_at(p, 1) ? p->best : NULL, out);
+}
+
+/* An alltoall with so many orbits of pairs that a program with a row for each takes seconds to hours, and its basis is
+ * not solved for exactly. */
+static bool
+serves_paths(const struct portfolio *p)
+{
+	return p->in->ask->coll == ALLTOALL && is_large(p->in)
+	    && collective_demands(ALLTOALL, p->in->topo->n_ranks) / LIMIT_LP_BASIS >= p->in->sym->size;
+}
+
+static Status
+run_paths(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_paths(ctx, p->in->topo, out, &p->proof);
+}
+
+/* The linear program takes minutes where many trees cost the same, and ends with more trees, where flows and exchanges
+ * take seconds. Few trees over servers at the bound stay: shallower ones are hundreds. */
+static bool
+is_irregular(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	bool rooted = collective_rooted(in->ask->coll) && is_direct(in);
+	if (is_at(p, 1) && !p->planned)
+		return false;
+	if (p->over_servers)
+		return !p->whole && has_orbits(in, MANY_ORBITS) && in->topo->n_ranks <= FLOW_RANKS;
+	return is_large(in) && (rooted || has_orbits(in, FEW_ORBITS)) && !(p->planned && in->ask->coll == ALLTOALL);
+}
+
+static bool
+serves_flows(const struct portfolio *p)
+{
+	return is_irregular(p) && is_direct(p->in);
+}
+
+static bool
+serves_switch_flows(const struct portfolio *p)
+{
+	return is_irregular(p) && !is_direct(p->in);
+}
+
+static Status
+run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
+}
+
+/* They take longer than flows: where these find no trees, on small machines, and where a lower rate may do. */
+static bool
+serves_exchanges(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return serves_flows(p) && in->ask->coll == ALLREDUCE
+	    && (!p->best || in->topo->n_ranks <= EXCHANGE_RANKS || in->ask->tolerance.num > 0);
+}
+
+/* If time was over before flows ended, exchanges take milliseconds more for trees of a lower rate. */
+static Status
+run_exchanges(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	bool late = ctx->late;
+	ctx->late = late && p->best;
+	TRY(pack_spanning(ctx, p->in->topo, p->in->bound, p->in->ask, out));
+	ctx->late = ctx->late || late;
+	return OK;
+}
+
+/* Such programs often end soon with a root, or for an allreduce behind switches. */
+static bool
+serves_soon(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_irregular(p) && in->topo->n_ranks <= SOON_RANKS
+	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
+}
+
+static Status
+run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	bool late = ctx->late, cut_short = ctx->cut_short;
+	Packing *pack;
+	Bound found;
+	if (late)
+		return OK;
+	ctx->pivots = SOON_PIVOTS;
+	TRY(plan_programs(ctx, in->topo, in->sym, in->bound, in->ask, &pack, &found));
+	bool spent = ctx->pivots <= 1;
+	ctx->pivots = 0;
+	if (spent) {
+		ctx->late = late;
+		ctx->cut_short = cut_short;
+		return OK;
+	}
+	*out = pack;
+	p->proof = found;
+	return OK;
+}
+
+/* Over servers in many orbits it would take minutes; and it would have no fewer edges than whole trees. */
+static bool
+serves_programs(const struct portfolio *p)
+{
+	bool skips = p->over_servers && (p->whole || has_orbits(p->in, MANY_ORBITS));
+	return !p->planned && !skips;
+}
+
+/* Where it is too large, the best so far does. */
+static Status
+run_programs(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Bound found = p->proof;
+	Status status = plan_programs(ctx, in->topo, in->sym, in->bound, in->ask, out, &found);
+	if (status != OK && (status != LIMIT || !p->best))
+		return status;
+	ctx->error.status = OK;
+	*out = status == OK ? *out : NULL;
+	p->proof = status == OK ? found : p->proof;
+	return OK;
+}
+
+static const struct packer packers[] = {
+	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, BEST_EFFORT, false, false, false,
+	    run_rooted },
+	{ "unequal servers", "unequal.c", serves_unequal, BEST_EFFORT, false, true, false, run_unequal },
+	{ "places", "few_trees.c", serves_places, BEST_EFFORT, false, true, false, run_places },
+	{ "two levels", "two_level.c", serves_two_level, BEST_EFFORT, false, true, false, run_two_level },
+	{ "greedy", "greedy.c", serves_greedy, BEST_EFFORT, true, false, false, run_greedy },
+	{ "paths", "alltoall.c", serves_paths, BEST_EFFORT, false, false, true, run_paths },
+	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, BEST_EFFORT, false, false, true,
+	    run_flows },
+	{ "exchanges", "Edmonds 1965", serves_exchanges, BEST_EFFORT, true, false, true, run_exchanges },
+	{ "linear program, few steps", "programs.c", serves_soon, OPTIMAL, true, false, true, run_soon },
+	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, BEST_EFFORT, false,
+	    false, true, run_flows },
+	{ "linear program", "Blink 3.2; programs.c", serves_programs, OPTIMAL, false, false, true, run_programs },
+};
+
+/* ---- the driver ---- */
+
+/* -v, where there was a choice. */
+static void
+log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const Packing *pack, double seconds,
+    const char *better)
+{
+	Frac rate;
+	if (!ctx->log || (p->n_ran == 1 && row == &packers[sizeof packers / sizeof *packers - 1]))
+		return;
+	if (!pack || !pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate)) {
+		log_verbose(ctx, "packer %s: no trees, %.3g s", row->name, seconds);
+		return;
+	}
+	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, %.3g s: %s", row->name, frac_double(rate) / 1e9,
+	    pack->n_trees, pack_depth(pack, p->work), seconds, better ? better : "not better");
+}
+
+static Status
+run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
+{
+	Packing *pack = NULL;
+	clock_t start = clock();
+	TRY(row->pack(ctx, p, &pack));
+	p->n_ran++;
+	p->over_servers |= pack && row->over_servers;
+	p->planned |= pack && row->ends;
+	p->optimal |= pack && row->promise == OPTIMAL;
+	const char *better = pack == p->best ? NULL : plan_better(p->in, pack, p->best, p->work);
+	log_packer(ctx, p, row, pack, (double)(clock() - start) / CLOCKS_PER_SEC, better);
+	p->by = better ? row : p->by;
+	p->best = better ? pack : p->best;
+	return OK;
+}
+
+Status
+plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
+{
+	struct portfolio p = { .in = in, .proof = *in->bound };
+	TRY(TEMP(ctx, p.work, in->topo->n_ranks));
+	for (size_t i = 0; i < sizeof packers / sizeof *packers; i++) {
+		const struct packer *row = &packers[i];
+		bool done = p.optimal || is_at(&p, 1);
+		if ((!done || row->refines) && row->serves(&p))
+			TRY(run_packer(ctx, &p, row));
+	}
+	if (p.n_ran > 1 && p.by)
+		log_verbose(ctx, "packer %s is kept; from %s", p.by->name, p.by->source);
+	*out = p.best;
+	*proof = p.proof;
+	pack_note_reached(p.best, in->ask->coll, in->topo->n_ranks, proof);
+	return OK;
+}
