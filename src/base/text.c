@@ -80,17 +80,34 @@ text_printf(Text *text, const char *format, ...)
 		text_add(text, line, (size_t)n);
 }
 
+char *
+text_digits(char *to, int value)
+{
+	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
+	if (value < 0)
+		*to++ = '-';
+	if (rest >= 10000) {
+		to = text_digits(to, (int)(rest / 10000));
+		rest %= 10000;
+		*to++ = (char)('0' + rest / 1000);
+		*to++ = (char)('0' + rest / 100 % 10);
+		*to++ = (char)('0' + rest / 10 % 10);
+	} else if (rest >= 10) {
+		if (rest >= 1000)
+			*to++ = (char)('0' + rest / 1000);
+		if (rest >= 100)
+			*to++ = (char)('0' + rest / 100 % 10);
+		*to++ = (char)('0' + rest / 10 % 10);
+	}
+	*to++ = (char)('0' + rest % 10);
+	return to;
+}
+
 void
 text_int(Text *text, int value)
 {
-	char digits[16], *first = digits + sizeof digits;
-	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
-	do
-		*--first = (char)('0' + rest % 10);
-	while ((rest /= 10) > 0);
-	if (value < 0)
-		*--first = '-';
-	text_add(text, first, (size_t)(digits + sizeof digits - first));
+	char digits[16];
+	text_add(text, digits, (size_t)(text_digits(digits, value) - digits));
 }
 
 /* A log of GitHub that shows the file would read ##[ as a command. */

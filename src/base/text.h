@@ -32,6 +32,7 @@ void text_put(Text *text, const char *string);
 void text_printf(Text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 void text_int(Text *text, int value);			/* as "%d", but faster: files have millions of them */
+char *text_digits(char *to, int value);			/* the same, at most 11 bytes, into memory; returns their end */
 void text_json(Text *text, const char *string);		/* in double quotes, escaped for JSON */
 void text_xml(Text *text, const char *string);		/* escaped for an attribute in double quotes; adds no quotes */
 void text_c_string(Text *text, const char *string);	/* in double quotes, escaped for C */

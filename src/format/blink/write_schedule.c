@@ -2,7 +2,6 @@
 #include "base/json_write.h"
 #include "format/format.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 static void
@@ -201,67 +200,9 @@ enum {
 	TREE_BYTES = 160	/* of a tree, about, without its edges */
 };
 
-static char *
-put_int(char *to, int value)
-{
-	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
-	if (value < 0)
-		*to++ = '-';
-	if (rest >= 10000) {
-		to = put_int(to, (int)(rest / 10000));
-		rest %= 10000;
-		*to++ = (char)('0' + rest / 1000);
-		*to++ = (char)('0' + rest / 100 % 10);
-		*to++ = (char)('0' + rest / 10 % 10);
-	} else if (rest >= 10) {
-		if (rest >= 1000)
-			*to++ = (char)('0' + rest / 1000);
-		if (rest >= 100)
-			*to++ = (char)('0' + rest / 100 % 10);
-		*to++ = (char)('0' + rest / 10 % 10);
-	}
-	*to++ = (char)('0' + rest % 10);
-	return to;
-}
-
-/* The digits of each number below n: an edge has about five, and a file millions of edges. */
-struct digits {
-	int n;
-	struct {
-		char text[7];
-		unsigned char length;
-	} *of;
-};
-
-/* Of all ranks and links: LIMIT_LINKS has 7 digits. False: no memory. */
-static bool
-digits_make(const Topology *topo, struct digits *out)
-{
-	int n = topo->n_links > topo->n_ranks ? topo->n_links : topo->n_ranks;
-	out->n = 0;
-	out->of = calloc((size_t)n, sizeof *out->of);
-	if (!out->of)
-		return false;
-	for (; out->n < n; out->n++) {
-		char *text = out->of[out->n].text;
-		out->of[out->n].length = (unsigned char)(put_int(text, out->n) - text);
-	}
-	return true;
-}
-
-/* Writes up to 7 bytes, and counts those of the number. */
-static inline char *
-put_known(char *to, const struct digits *digits, int value)
-{
-	if (value < 0 || value >= digits->n)
-		return put_int(to, value);
-	memcpy(to, digits->of[value].text, sizeof digits->of[value].text);
-	return to + digits->of[value].length;
-}
-
 /* [src, dst, [link, ...]] as JsonWriter would put them, at once. */
 static void
-put_edge(Text *out, const struct digits *digits, const Edge *edge, bool first)
+put_edge(Text *out, const Edge *edge, bool first)
 {
 	if (!text_reserve(out, (4 + (size_t)edge->n_links) * INT_BYTES))
 		return;
@@ -269,12 +210,12 @@ put_edge(Text *out, const struct digits *digits, const Edge *edge, bool first)
 	if (!first)
 		to = mempcpy(to, ", ", 2);
 	*to++ = '[';
-	to = mempcpy(put_known(to, digits, edge->src), ", ", 2);
-	to = mempcpy(put_known(to, digits, edge->dst), ", [", 3);
+	to = mempcpy(text_digits(to, edge->src), ", ", 2);
+	to = mempcpy(text_digits(to, edge->dst), ", [", 3);
 	for (int i = 0; i < edge->n_links; i++) {
 		if (i)
 			to = mempcpy(to, ", ", 2);
-		to = put_known(to, digits, edge->link[i]);
+		to = text_digits(to, edge->link[i]);
 	}
 	to = mempcpy(to, "]]", 2);
 	*to = 0;
@@ -282,18 +223,18 @@ put_edge(Text *out, const struct digits *digits, const Edge *edge, bool first)
 }
 
 static void
-put_edges(JsonWriter *w, const char *phase, const struct digits *digits, const Edge *edge, int n)
+put_edges(JsonWriter *w, const char *phase, const Edge *edge, int n)
 {
 	if (n == 0)
 		return;
 	json_array(w, phase, JSON_LINE);
 	for (int e = 0; e < n; e++)
-		put_edge(w->out, digits, &edge[e], e == 0);
+		put_edge(w->out, &edge[e], e == 0);
 	json_end(w);
 }
 
 static void
-put_tree(JsonWriter *w, const struct digits *digits, const Segment *segment, bool has_part)
+put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 {
 	json_object(w, NULL, JSON_BLOCK);
 	json_array(w, "segment", JSON_LINE);
@@ -303,8 +244,8 @@ put_tree(JsonWriter *w, const struct digits *digits, const Segment *segment, boo
 	json_int(w, "root", segment->tree.root);
 	if (has_part)
 		json_int(w, "part", segment->part);
-	put_edges(w, "down", digits, segment->tree.down, segment->tree.n_down);
-	put_edges(w, "up", digits, segment->tree.up, segment->tree.n_up);
+	put_edges(w, "down", segment->tree.down, segment->tree.n_down);
+	put_edges(w, "up", segment->tree.up, segment->tree.n_up);
 	if (segment->n_to)
 		json_ints(w, "to", segment->to, segment->n_to);
 	json_end(w);
@@ -355,7 +296,6 @@ void
 sched_write_json(const Schedule *sched, Text *out)
 {
 	JsonWriter w = { .out = out };
-	struct digits digits;
 	json_object(&w, NULL, JSON_BLOCK);
 	json_string(&w, "format", "blink-schedule");
 	json_int(&w, "version", sched->symmetry ? 2 : 1);
@@ -370,11 +310,9 @@ sched_write_json(const Schedule *sched, Text *out)
 	if (sched->symmetry)
 		put_symmetry(&w, sched->topo, sched->symmetry);
 	json_array(&w, "trees", JSON_BLOCK);
-	out->failed |= !digits_make(sched->topo, &digits);
 	text_reserve(out, edge_bytes(sched) + (size_t)sched->n_segments * TREE_BYTES);
 	for (int t = 0; t < sched->n_segments; t++)
-		put_tree(&w, &digits, &sched->segment[t], sched->n_parts > 0);
-	free(digits.of);
+		put_tree(&w, &sched->segment[t], sched->n_parts > 0);
 	json_end(&w);
 	json_end(&w);
 	text_put(out, "\n");
