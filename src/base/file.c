@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/array.h"
 #include "base/limits.h"
+#include "base/sort.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -243,12 +244,6 @@ list_entry(Ctx *ctx, void *of, const char *path, const char *name)
 	return list->path[list->n++] ? OK : fail_memory(ctx);
 }
 
-static int
-by_bytes(const void *a, const void *b)
-{
-	return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
-
 Status
 file_list(Ctx *ctx, const char *directory, const char *ending, const char ***out, int *n)
 {
@@ -260,8 +255,7 @@ file_list(Ctx *ctx, const char *directory, const char *ending, const char ***out
 	if (!directory)
 		return fail_memory(ctx);
 	TRY(visit_all(ctx, directory, list_entry, &list));
-	if (list.n > 0)
-		qsort(list.path, (size_t)list.n, sizeof *list.path, by_bytes);
+	sort_array(list.path, list.n, sizeof *list.path, order_of_texts);
 	*out = list.path;
 	*n = list.n;
 	return OK;

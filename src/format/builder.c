@@ -32,20 +32,11 @@ struct TopologyBuilder {
 
 /* ---- texts and ids ---- */
 
-static uint64_t
-hash_text(const char *text)
-{
-	uint64_t h = 0;
-	for (; *text; text++)
-		h = hash64(h ^ (unsigned char)*text);
-	return h;
-}
-
 /* Where an id is, or would be. */
 static const char **
 slot_of(const struct id_set *set, const char *id)
 {
-	size_t mask = (size_t)set->n_slots - 1, i = (size_t)hash_text(id) & mask;
+	size_t mask = (size_t)set->n_slots - 1, i = (size_t)hash_bytes(id, strlen(id)) & mask;
 	while (set->slot[i] && strcmp(set->slot[i], id) != 0)
 		i = (i + 1) & mask;
 	return &set->slot[i];

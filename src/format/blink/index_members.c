@@ -1,4 +1,5 @@
 /* Texts of the entries of an index, whether they are read from Docs or from tokens. */
+#include "base/hash.h"
 #include "format/blink/index_reader.h"
 
 #include <string.h>
@@ -22,10 +23,7 @@ index_path_is_inside(const char *path)
 Status
 index_keep_file(struct index_reader *r, const char *path, size_t length, const char **out)
 {
-	uint64_t hash = length;
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)path[i]) * UINT64_C(0x100000001b3);
-	const char **kept = &r->file[hash % KEPT_FILES];
+	const char **kept = &r->file[hash_bytes(path, length) % KEPT_FILES];
 	if (!*kept || strncmp(*kept, path, length) != 0 || (*kept)[length])
 		*kept = arena_text(&r->ctx->run, path, length);
 	*out = *kept;

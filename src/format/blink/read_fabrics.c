@@ -32,11 +32,9 @@ read_fabric(struct reading *r, const Doc *object, struct fabric *out)
 	if (doc_get(object, "class"))
 		TRY(read_class_name(r, object, "class", &out->class));
 	TRY(read_ports(r, object, &out->port));
-	if ((at = doc_get(object, "capacity")))
-		TRY(read_capacity(r, at, &out->capacity));
+	TRY(read_capacity(r, object, &out->capacity));
 	TRY(read_count(r, object, LIMIT_LINK_COUNT, &out->count));
-	if ((at = doc_get(object, "latency")))
-		TRY(read_latency(r, at, &out->latency));
+	TRY(read_latency(r, object, &out->latency));
 	TRY(read_flag(r, object, "rails", &out->rails));
 	TRY(read_flag(r, object, "multicast", &out->multicast));
 	TRY(read_flag(r, object, "reduce", &out->reduce));
@@ -47,7 +45,7 @@ read_fabric(struct reading *r, const Doc *object, struct fabric *out)
 	if ((at = doc_get(object, "oversubscription")))
 		TRY(doc_scaled(r->ctx, r->label, at, MICRO, MICRO / 1000, (int64_t)MICRO * 1000, "", &out->over));
 	out->spined = at || out->servers;
-	return doc_get(object, "source") ? read_text(r, object, "source", &out->source) : OK;
+	return read_source(r, object, &out->source);
 }
 
 Status

@@ -32,15 +32,12 @@ static Status
 read_numbers(struct reading *r, const Doc *object, Link *link)
 {
 	const ClassDefault *given = &r->topo->class[link->class];
-	const Doc *capacity = doc_get(object, "capacity"), *latency = doc_get(object, "latency");
 	link->capacity = given->capacity;
 	link->latency = given->latency;
-	if (capacity)
-		TRY(read_capacity(r, capacity, &link->capacity));
+	TRY(read_capacity(r, object, &link->capacity));
 	if (link->capacity == 0)
 		return doc_missing(r->ctx, r->label, object, "capacity", "a number (GB/s), here or in its class");
-	if (latency)
-		TRY(read_latency(r, latency, &link->latency));
+	TRY(read_latency(r, object, &link->latency));
 	link->capacity *= link->count;
 	return OK;
 }

@@ -250,18 +250,6 @@ sched_read_verified(Ctx *ctx, const char *label, const char *data, size_t size, 
 }
 
 Status
-sched_read_file(Ctx *ctx, const char *label, int fd, SchedulePart *out, bool *done)
-{
-	Digest digest;
-	struct stream s = { .fd = fd, .data = "", .digest = &digest };
-	digest_begin(&digest);
-	TRY(try_stream(&s, ctx, NULL, label, 0, 0, out, done));
-	if (*done)
-		digest_end(&digest, out->digest);
-	return OK;
-}
-
-Status
 sched_read_part(Ctx *ctx, Ctx *part, const char *label, int fd, int n_ranks, int rank, SchedulePart *out, bool *done)
 {
 	Digest digest;
@@ -271,4 +259,10 @@ sched_read_part(Ctx *ctx, Ctx *part, const char *label, int fd, int n_ranks, int
 	if (*done)
 		digest_end(&digest, out->digest);
 	return OK;
+}
+
+Status
+sched_read_file(Ctx *ctx, const char *label, int fd, SchedulePart *out, bool *done)
+{
+	return sched_read_part(ctx, NULL, label, fd, 0, 0, out, done);
 }

@@ -102,22 +102,21 @@ read_switches(struct reader *r, const Doc *links)
 	return OK;
 }
 
+static int
+id_order(const void *id, const void *named)
+{
+	return strcmp(id, ((const struct named *)named)->id);
+}
+
 Status
 schedule_vertex(struct reader *r, const Doc *at, int *out)
 {
 	if (at->kind != DOC_STRING)
 		return read_int(r, at, 0, r->topo->n_ranks - 1, out);
-	int lo = 0, hi = r->n_named;
-	while (lo < hi) {
-		int mid = (lo + hi) / 2;
-		if (strcmp(r->named[mid].id, at->text) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	if (lo == r->n_named || strcmp(r->named[lo].id, at->text) != 0)
+	const struct named *found = bsearch(at->text, r->named, (size_t)r->n_named, sizeof *found, id_order);
+	if (!found)
 		return doc_want(r->ctx, r->label, at, "a rank or a switch of topology.links");
-	*out = r->named[lo].vertex;
+	*out = found->vertex;
 	return OK;
 }
 

@@ -88,10 +88,8 @@ read_class(struct reading *r, const Doc *object)
 		return doc_fail(r->ctx, r->label, doc_get(object, "name"), BAD_INPUT,
 		    "\"%s\": given twice: want each class once", link_class_name(class));
 	given->given = true;
-	if (doc_get(object, "capacity"))
-		TRY(read_capacity(r, doc_get(object, "capacity"), &given->capacity));
-	if (doc_get(object, "latency"))
-		TRY(read_latency(r, doc_get(object, "latency"), &given->latency));
+	TRY(read_capacity(r, object, &given->capacity));
+	TRY(read_latency(r, object, &given->latency));
 	return read_source(r, object, &given->source);
 }
 
@@ -196,13 +194,14 @@ read_root(struct reading *r, Topology **out)
 	return OK;
 }
 
-Status
-topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+static Status
+read_file(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, bool xml, Topology **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
 	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
-	Status status = doc_read_json(ctx, label, data, size, &root);
+	Status status = xml ? doc_read_xml(ctx, label, data, size, plural, &root)
+	    : doc_read_json(ctx, label, data, size, &root);
 	if (status == OK)
 		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);
 	arena_release(&ctx->scratch, mark);
@@ -210,14 +209,13 @@ topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *da
 }
 
 Status
+topo_read_json(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
+{
+	return read_file(ctx, label, files, data, size, false, out);
+}
+
+Status
 topo_read_xml(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	Doc *root;
-	TRY(file_kind_check(ctx, label, data, size, FILE_TOPOLOGY));
-	Status status = doc_read_xml(ctx, label, data, size, plural, &root);
-	if (status == OK)
-		status = read_root(&(struct reading){ .ctx = ctx, .label = label, .files = files, .root = root }, out);
-	arena_release(&ctx->scratch, mark);
-	return status;
+	return read_file(ctx, label, files, data, size, true, out);
 }

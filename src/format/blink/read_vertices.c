@@ -7,11 +7,16 @@
 /* ---- ids ---- */
 
 static int
+by_id_alone(const void *a, const void *b)
+{
+	return strcmp(((const struct named *)a)->id, ((const struct named *)b)->id);
+}
+
+static int
 by_id(const void *a, const void *b)
 {
-	const struct named *l = a, *r = b;
-	int order = strcmp(l->id, r->id);
-	return order ? order : l->vertex - r->vertex;
+	int order = by_id_alone(a, b);
+	return order ? order : ((const struct named *)a)->vertex - ((const struct named *)b)->vertex;
 }
 
 /* Sort for look-up. Of several duplicate ids the message names the one that the file repeats first. */
@@ -30,17 +35,9 @@ sort_ids(struct reading *r, struct named *named, int n)
 int
 vertex_find(const struct reading *r, const char *id)
 {
-	/* by_id orders equal ids by vertex, but here every id is unique: find the first that is not below. */
-	struct named key = { .id = id, .vertex = -1 };
-	size_t low = 0, n = (size_t)r->topo->n_vertices, high = n;
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-		if (by_id(&r->named[middle], &key) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < n && strcmp(r->named[low].id, id) == 0 ? r->named[low].vertex : -1;
+	const struct named key = { .id = id }, *found;
+	found = bsearch(&key, r->named, (size_t)r->topo->n_vertices, sizeof key, by_id_alone);
+	return found ? found->vertex : -1;
 }
 
 /* ---- counts ---- */
@@ -119,8 +116,7 @@ read_vertex(struct reading *r, const Doc *object, VertexKind kind, int node)
 	vertex->node = node;
 	TRY(read_flag(r, object, "multicast", &vertex->multicast));
 	TRY(read_flag(r, object, "reduce", &vertex->reduce));
-	if (doc_get(object, "capacity"))
-		TRY(read_capacity(r, doc_get(object, "capacity"), &vertex->port));
+	TRY(read_capacity(r, object, &vertex->port));
 	r->named[v] = (struct named){ vertex->id, v, doc_get(object, "id") };
 	return OK;
 }

@@ -93,15 +93,18 @@ read_flag(struct reading *r, const Doc *object, const char *member, bool *out)
 }
 
 Status
-read_capacity(struct reading *r, const Doc *at, int64_t *out)
+read_capacity(struct reading *r, const Doc *object, int64_t *out)
 {
-	return doc_scaled(r->ctx, r->label, at, BYTES_PER_GB, LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX, "GB/s", out);
+	const Doc *at = doc_get(object, "capacity");
+	return at ? doc_scaled(r->ctx, r->label, at, BYTES_PER_GB, LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX, "GB/s", out)
+	    : OK;
 }
 
 Status
-read_latency(struct reading *r, const Doc *at, int64_t *out)
+read_latency(struct reading *r, const Doc *object, int64_t *out)
 {
-	return doc_scaled(r->ctx, r->label, at, NS_PER_US, 0, LIMIT_LATENCY_NS, "us", out);
+	const Doc *at = doc_get(object, "latency");
+	return at ? doc_scaled(r->ctx, r->label, at, NS_PER_US, 0, LIMIT_LATENCY_NS, "us", out) : OK;
 }
 
 Status

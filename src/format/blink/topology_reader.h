@@ -78,8 +78,10 @@ Status read_class_name(struct reading *r, const Doc *object, const char *member,
 /* The member `count`, 1 to `most`; 1 where there is none. */
 Status read_count(struct reading *r, const Doc *object, int most, int *out);
 
-Status read_capacity(struct reading *r, const Doc *at, int64_t *out);	/* GB/s in the file, bytes/s in *out */
-Status read_latency(struct reading *r, const Doc *at, int64_t *out);	/* us in the file, ns in *out */
+/* The members `capacity`, GB/s in the file and bytes/s in *out, and `latency`, us in the file and ns in *out, which
+ * stays as it is where there is none. */
+Status read_capacity(struct reading *r, const Doc *object, int64_t *out);
+Status read_latency(struct reading *r, const Doc *object, int64_t *out);
 
 /* Add to the capacities of all links so far. Fails: LIMIT. */
 Status read_capacity_sum(struct reading *r, const Doc *at, int64_t more);

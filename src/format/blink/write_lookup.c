@@ -43,11 +43,7 @@ pool_init(Ctx *ctx, struct pool *pool, int n)
 static uint32_t
 pool_place(struct pool *pool, const void *blob, size_t size, bool *fresh)
 {
-	const unsigned char *byte = blob;
-	uint64_t hash = size;
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ byte[i]) * UINT64_C(0x100000001b3);
-	size_t at = hash64(hash) & (pool->n_slots - 1);
+	size_t at = hash_bytes(blob, size) & (pool->n_slots - 1);
 	for (; pool->slot[at]; at = (at + 1) & (pool->n_slots - 1)) {
 		size_t place = pool->slot[at] - 1;
 		if (pool->bytes.size - place >= size && memcmp(pool->bytes.data + place, blob, size) == 0) {

@@ -159,8 +159,7 @@ nvlink_unit(HwMachine *m, const struct bandwidth *bw)
 		int64_t counted = model->generation == 1 ? 20000 : model->generation >= 5 ? 50000 : 25000;
 		if (counted == 25000 && model->generation >= 3 && counts_both_ways(m, bw)) {
 			builder_assume(m->b, "NVLinkBandwidth halved: this hwloc counts 50000 MB/s for a link of an "
-			    "%s, both "
-			    "directions together", model->name);
+			    "%s, both directions together", model->name);
 			counted = 50000;
 		}
 		if (all_multiples(bw, counted))
@@ -285,8 +284,7 @@ add_xgmi_mesh(HwMachine *m, const HwMatrix *matrix, struct bandwidth *bw)
 	}
 	struct unit unit = { value, model->rate, model->source };
 	builder_assume(m->b, "XGMIBandwidth is %lld MB/s for every pair of GPUs, which is no rate: each pair has one "
-	    "link of an "
-	    "%s", (long long)value, model->name);
+	    "link of an %s", (long long)value, model->name);
 	builder_gpu_links(m->b, model, false);
 	return link_pairs(m, matrix, bw, LINK_XGMI, &unit);
 }

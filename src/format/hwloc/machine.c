@@ -94,13 +94,11 @@ find_gpus(HwMachine *m)
 	}
 	if (n_hidden)
 		builder_assume(m->b, "left out: %d PCI device%s of the class of GPUs that NVML, CUDA, RSMI and OpenCL "
-		    "do not "
-		    "have", n_hidden, n_hidden == 1 ? "" : "s");
+		    "do not have", n_hidden, n_hidden == 1 ? "" : "s");
 	qsort_r(m->gpu, (size_t)m->n_gpus, sizeof *m->gpu, compare_devices, (void *)(uintptr_t)tree);
 	if (m->n_gpus && by_class)
 		builder_assume(m->b, "%d PCI devices are GPUs, by their class and vendor: hwloc has no NVML, CUDA or "
-		    "RSMI "
-		    "devices", m->n_gpus);
+		    "RSMI devices", m->n_gpus);
 }
 
 /* A device that has an OpenFabrics device is one NIC, whatever else it is called. */

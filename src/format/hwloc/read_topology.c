@@ -130,8 +130,7 @@ link_up(HwMachine *m, int object)
 	} while (at >= 0 && hwloc_is_bridge(&all[at]) && m->vertex[at] < 0);
 	if (m->role[object] == ROLE_GPU && (!m->seen || m->seen->assumed) && least > 0 && least <= IDLE_SPEED)
 		builder_assume(m->b, "PCIe links of GPUs with 4 GB/s or less: where they have a higher generation and "
-		    "were idle, "
-		    "export the topology while they work");
+		    "were idle, export the topology while they work");
 	int to = at >= 0 && m->vertex[at] >= 0 && hwloc_is_bridge(&all[at]) ? m->vertex[at] : hwloc_cpu_near(m,
 	    at >= 0 ? at : 0);
 	link_pcie(m, m->vertex[object], to, least, hwloc_bus_id(&all[slowest]).text);

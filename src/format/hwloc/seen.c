@@ -128,15 +128,6 @@ count_ends(const SeenGpu *gpu, LinkEnd end)
 	return n;
 }
 
-static int
-count_to(const SeenGpu *gpu, int peer)
-{
-	int n = 0;
-	for (int l = 0; l < gpu->n_links; l++)
-		n += gpu->link[l].gpu == peer;
-	return n;
-}
-
 static void
 set_class(HwMachine *m, int64_t rate, bool switched)
 {
@@ -157,7 +148,7 @@ link_gpu(HwMachine *m, int i, const int64_t *rate, int *nvswitch)
 	const SeenGpus *seen = m->seen;
 	int self = m->vertex[m->gpu[i]], n;
 	for (int j = i + 1; j < seen->n; j++)
-		if ((n = count_to(&seen->gpu[i], j)) > 0)
+		if ((n = gpu_links_to(&seen->gpu[i], j)) > 0)
 			builder_link(m->b, self, m->vertex[m->gpu[j]], LINK_NVLINK, n,
 			    rate[i] < rate[j] ? rate[i] : rate[j], DUPLEX, NULL);
 	if ((n = count_ends(&seen->gpu[i], END_SWITCH)) > 0) {

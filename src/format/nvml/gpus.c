@@ -220,8 +220,8 @@ find_peers(SeenGpus *gpus)
 	}
 }
 
-static int
-links_to(const SeenGpu *gpu, int peer)
+int
+gpu_links_to(const SeenGpu *gpu, int peer)
 {
 	int n = 0;
 	for (int l = 0; l < gpu->n_links; l++)
@@ -245,7 +245,7 @@ match_ends(SeenGpus *gpus)
 {
 	for (int i = 0; i < gpus->n; i++)
 		for (int j = 0; j < gpus->n; j++)
-			while (i != j && links_to(&gpus->gpu[i], j) > links_to(&gpus->gpu[j], i))
+			while (i != j && gpu_links_to(&gpus->gpu[i], j) > gpu_links_to(&gpus->gpu[j], i))
 				drop_link_to(&gpus->gpu[i], j);
 }
 

@@ -53,6 +53,9 @@ Status gpus_see_nvml(Ctx *ctx, SeenGpus *out);
 /* The same; where there is no NVML, but libcuda, by gpus_see_driver. */
 Status gpus_see(Ctx *ctx, SeenGpus *out);
 
+/* Links that lead to the GPU in this place. */
+int gpu_links_to(const SeenGpu *gpu, int peer);
+
 /* Only gpu[0 .. n-1], by place, ascending; links to others become ABSENT. */
 void gpus_keep(SeenGpus *gpus, const int *gpu, int n);
 
