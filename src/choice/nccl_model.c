@@ -82,23 +82,32 @@ duplicate(int version, NcclGpu gpu, int most, NcclGraph *out)
 	out->channels = n;
 }
 
-/* The highest speed at which channels reach most together, down to about half of the first that fits at all. */
-void
-nccl_channels(int version, NcclGpu gpu, double total, double hop, bool switched, NcclGraph *out)
+/* Channels of this speed: what the links of a server take, and over several their network cards. Over these a chain of
+ * the GPUs of a server has a hop less, and its ends are not the same GPUs in all. cards: NULL: one server. */
+static int
+channels_at(const NcclCards *cards, double total, double hop, int most, double speed)
 {
-	if (version == V_2_4_8) {
-		channels_2_4(gpu, total, hop, switched, out);
-		return;
+	int n = cards ? cards->n * (int)(cards->speed / speed + 1e-6) : most;
+	if (!cards || cards->gpus > 1) {
+		double chains = cards ? total / speed * cards->gpus / (cards->gpus - 1) : total / speed;
+		int within = (int)(chains + 1e-6);
+		n = speed > hop * (1 + 1e-6) ? 0 : n < within ? n : within;
 	}
-	const double *speed = nccl_constants[version].speed[gpu];
+	return n < most ? n : most;
+}
+
+/* The highest speed at which channels reach most together, down to about half of the first that fits at all; out->speed
+ * is that of a single channel. */
+static void
+choose_speed(int version, NcclGpu gpu, const double *speed, const NcclCards *cards, double total, double hop,
+    NcclGraph *out)
+{
 	int most = nccl_constants[version].most_channels / 2;
 	double best = 0;
 	out->channels = 1;
-	out->speed = hop < total ? hop : total;
 	for (int i = 0; speed[i] > 0 && (best == 0 || (speed[i] > .49 * out->speed && best < total)); i++) {
-		int n = (int)(total / speed[i] + 1e-6);
-		n = n < most ? n : most;
-		if (speed[i] > hop * (1 + 1e-6) || n * speed[i] <= best)
+		int n = channels_at(cards, total, hop, most, speed[i]);
+		if (n * speed[i] <= best)
 			continue;
 		best = n * speed[i];
 		out->channels = n;
@@ -107,17 +116,15 @@ nccl_channels(int version, NcclGpu gpu, double total, double hop, bool switched,
 	duplicate(version, gpu, most, out);
 }
 
-/* Channels of this speed over so many servers: what their network cards take, and the GPUs of a server. A chain has a
- * hop less than GPUs, and its ends are not the same GPUs in all. */
-static int
-channels_at(const NcclCards *cards, double total, double hop, int most, double speed)
+void
+nccl_channels(int version, NcclGpu gpu, double total, double hop, bool switched, NcclGraph *out)
 {
-	int n = cards->n * (int)(cards->speed / speed + 1e-6);
-	if (cards->gpus > 1) {
-		int within = (int)(total / speed * cards->gpus / (cards->gpus - 1) + 1e-6);
-		n = speed > hop * (1 + 1e-6) ? 0 : n < within ? n : within;
+	if (version == V_2_4_8) {
+		channels_2_4(gpu, total, hop, switched, out);
+		return;
 	}
-	return n < most ? n : most;
+	out->speed = hop < total ? hop : total;
+	choose_speed(version, gpu, nccl_constants[version].speed[gpu], NULL, total, hop, out);
 }
 
 /* Trees have as many channels as rings, and within servers up to twice the speed. */
@@ -153,19 +160,8 @@ nccl_net_channels(int version, NcclGpu gpu, const NcclCards *cards, double total
 		return;
 	}
 	const double *speed = nccl_constants[version].net_speed[gpu];
-	int most = nccl_constants[version].most_channels / 2;
-	double best = 0;
-	out->channels = 1;
 	out->speed = cards->gpus > 1 ? fmin(cards->speed, hop) : cards->speed;
-	for (int i = 0; speed[i] > 0 && (best == 0 || (speed[i] > .49 * out->speed && best < total)); i++) {
-		int n = channels_at(cards, total, hop, most, speed[i]);
-		if (n * speed[i] <= best)
-			continue;
-		best = n * speed[i];
-		out->channels = n;
-		out->speed = speed[i];
-	}
-	duplicate(version, gpu, most, out);
+	choose_speed(version, gpu, speed, cards, total, hop, out);
 	out->tree_speed = tree_speed(cards, total, hop, speed, out);
 }
 
