@@ -3,8 +3,10 @@
 #include "support/debug.h"
 #include "support/error.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
@@ -97,7 +99,8 @@ import(struct gpu *g, int fd, size_t bytes, CUdeviceptr *out, int rank, struct b
 
 /* ---- the own regions, which threads of this process share ---- */
 
-/* A region outlives its rank while peers of this process still set flags in it. */
+/* A region outlives its rank while peers of this process still set flags in it; and without VMM, while those of other
+ * processes do: then it is left, and freed when a region is opened or freed later and they have closed it. */
 struct own_region {
 	const struct driver *d;
 	CUdevice device;
@@ -106,14 +109,18 @@ struct own_region {
 	CUdeviceptr memory;		/* of the GPU; 0: it is registered memory of the host */
 	size_t bytes;
 	void *host;
+	struct gpu_users *users;	/* of IPC's; NULL: none */
+	struct own_region *next;	/* that is left */
 };
 
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct own_region *left;
+
 static void
-free_region(void *of, bool forked)
+free_now(struct own_region *r)
 {
-	struct own_region *r = of;
 	const struct driver *d = r->d;
-	if (!forked && d->context_push(r->context) == CUDA_SUCCESS) {
+	if (d->context_push(r->context) == CUDA_SUCCESS) {
 		if (!r->memory)
 			d->host_unregister(r->host);
 		else if (r->sharing == GPU_SHARING_VMM)
@@ -122,9 +129,64 @@ free_region(void *of, bool forked)
 			d->memory_free(r->memory);
 		d->context_pop(&r->context);
 	}
-	if (!forked)
-		d->primary_release(r->device);
+	if (r->users)
+		munmap(r->users, sizeof *r->users);
+	d->primary_release(r->device);
 	free(r);
+}
+
+static void
+free_left(void)
+{
+	struct own_region **at = &left, *r;
+	pthread_mutex_lock(&left_lock);
+	while ((r = *at)) {
+		if (r->users->n > 0) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		free_now(r);
+	}
+	pthread_mutex_unlock(&left_lock);
+}
+
+static void
+free_region(void *of, bool forked)
+{
+	struct own_region *r = of;
+	if (forked) {
+		free(r);
+		return;
+	}
+	if (!r->users) {
+		free_now(r);
+		return;
+	}
+	pthread_mutex_lock(&left_lock);
+	r->next = left;
+	left = r;
+	pthread_mutex_unlock(&left_lock);
+	free_left();
+}
+
+static struct gpu_users *
+map_users(int fd, struct blink_error *err)
+{
+	void *at = mmap(NULL, sizeof(struct gpu_users), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		set_error(err, blinkSystemError, "map the users of a region: %m");
+	return at == MAP_FAILED ? NULL : at;
+}
+
+static int
+open_users(struct own_region *r, int *fd, struct blink_error *err)
+{
+	*fd = memfd_create("blink-users", MFD_CLOEXEC);
+	if (*fd < 0 || ftruncate(*fd, sizeof(struct gpu_users)) != 0)
+		return set_error(err, blinkSystemError, "memory for the users of a region: %m");
+	r->users = map_users(*fd, err);
+	return err->code;
 }
 
 static struct own_region *
@@ -177,8 +239,13 @@ allocate(struct gpu *g, struct own_region *r, const CUdevice *devices, int n, in
 	    (int)g->device) != blinkSuccess)
 		return err->code;
 	if (r->sharing == GPU_SHARING_IPC && CHECK(g, ipc_get(&offer->ipc, r->memory), err,
-	    "share memory of device %d", (int)g->device) != blinkSuccess)
+	    "share memory of device %d", (int)g->device) == blinkSuccess)
+		open_users(r, fd, err);
+	if (err->code != blinkSuccess) {
 		g->d->memory_free(r->memory);
+		if (*fd >= 0)
+			close(*fd);
+	}
 	return err->code;
 }
 
@@ -188,6 +255,7 @@ gpu_region_open(struct gpu *g, const CUdevice *devices, int n, struct gpu_offer 
 	struct gpu_regions *regions = g->regions;
 	struct shm **shm = &regions->shm[GPU_ROUTE_DIRECT];
 	int fd;
+	free_left();
 	struct own_region *r = new_region(g, err);
 	if (!r)
 		return err->code;
@@ -262,20 +330,35 @@ use_thread_of_process(struct gpu *g, int rank, void *memory, struct blink_error 
 	    : driver_check(g->d, r, err, "let device %d access device %d", (int)g->device, (int)peer->device);
 }
 
-/* *fd: of its memory; is closed, and -1 then. */
+static int
+open_handle(struct gpu *g, int fd, const struct gpu_offer *offer, struct gpu_import *in, CUdeviceptr *out, int rank,
+    struct blink_error *err)
+{
+	struct gpu_users *users = map_users(fd, err);
+	if (!users)
+		return err->code;
+	if (CHECK(g, ipc_open(out, offer->ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), err, "map memory of rank %d", rank)
+	    != blinkSuccess) {
+		munmap(users, sizeof *users);
+		return err->code;
+	}
+	users->n++;
+	in->users = users;
+	return blinkSuccess;
+}
+
+/* *fd: of its memory, or of its users; is closed, and -1 then. */
 static int
 take_region(struct gpu *g, int rank, int *fd, const struct gpu_offer *offer, struct blink_error *err)
 {
 	struct gpu_import *in = &g->regions->import[rank];
 	CUdeviceptr memory = 0;
-	if (g->regions->sharing == GPU_SHARING_VMM) {
+	if (g->regions->sharing == GPU_SHARING_VMM)
 		import(g, *fd, offer->bytes, &memory, rank, err);
-		close(*fd);
-		*fd = -1;
-	} else {
-		CHECK(g, ipc_open(&memory, offer->ipc, CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS), err,
-		    "map memory of rank %d", rank);
-	}
+	else
+		open_handle(g, *fd, offer, in, &memory, rank, err);
+	close(*fd);
+	*fd = -1;
 	if (err->code != blinkSuccess)
 		return err->code;
 	in->memory = memory;
@@ -323,10 +406,7 @@ gpu_regions_import(struct gpu *g, const struct gpu_offer *all, unsigned char *re
 	if (!peer)
 		return set_error_memory(err);
 	int n = list_peers(g, all, GPU_ROUTE_DIRECT, reach, peer);
-	if (g->regions->sharing == GPU_SHARING_IPC)
-		shm_exchange_here(own, peer, n, err);
-	else
-		shm_exchange(own, self->rank, peer, n, g->self->deadline, &self->stop, err);
+	shm_exchange(own, self->rank, peer, n, g->self->deadline, &self->stop, err);
 	for (int i = 0; i < n && err->code == blinkSuccess; i++) {
 		if (peer[i].memory)
 			use_thread_of_process(g, peer[i].rank, peer[i].memory, err);
@@ -460,6 +540,10 @@ forget_import(const struct driver *d, const struct gpu_import *in)
 		unmap(d, in->memory, in->bytes);
 	else if (in->memory)
 		d->ipc_close(in->memory);
+	if (in->users) {
+		in->users->n--;
+		munmap(in->users, sizeof *in->users);
+	}
 }
 
 void

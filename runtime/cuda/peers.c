@@ -19,8 +19,9 @@
  *				that may access it; or, where the driver has no VMM, cuCtxEnablePeerAccess lets one in,
  *				which stays: others in the process may have asked for it too
  *	another process		a descriptor (cuMemExportToShareableHandle) over the Unix socket of transport/shm.h,
- *				to who proves to be of the job. Without VMM: cuIpcGetMemHandle, by the bootstrap. Either
- *				way also memory of a GPU that CUDA_VISIBLE_DEVICES hides from this process
+ *				to who proves to be of the job. Without VMM: cuIpcGetMemHandle, and such a descriptor of
+ *				the count of its users. Either way also memory of a GPU that CUDA_VISIBLE_DEVICES
+ *				hides from this process
  *
  * Pairs that are not direct go through memory of the host: a second region with the same layout, a memfd that both
  * processes register with their drivers, so that both GPUs read and write it. It exists if some pair needs it, or if

@@ -24,11 +24,18 @@ enum gpu_reach {
 	GPU_REACH_DIRECT
 };
 
+/* Memory of cuMemAlloc is gone for all processes when its owner frees it. So they count those that have it open, in a
+ * page that they share. */
+struct gpu_users {
+	_Atomic uint32_t n;
+};
+
 /* A peer's memory that this rank has imported, and gives back. */
 struct gpu_import {
 	CUdeviceptr memory;		/* 0: none */
 	size_t bytes;
 	enum gpu_sharing how;
+	struct gpu_users *users;	/* of IPC's: what its owner looks at; mapped */
 	void *host;			/* registered; NULL: none */
 };
 

@@ -42,9 +42,6 @@ struct shm_peer {
 int shm_exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, int64_t deadline,
     const _Atomic int *stop, struct blink_error *err);
 
-/* The same for the peers that are threads of this process alone; memory of the others stays NULL. */
-int shm_exchange_here(struct shm *own, struct shm_peer *peer, int n_peers, struct blink_error *err);
-
 /* Unmap the memory of the peers, of all exchanges: nobody reads there any more. */
 void shm_forget_peers(struct shm *own);
 

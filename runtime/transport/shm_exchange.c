@@ -389,8 +389,9 @@ wait_for_sockets(const struct shm *own, struct link *link, int n_links, struct p
 		link[i].ready = poll_of[i + 1].revents != 0;
 }
 
-int
-shm_exchange_here(struct shm *own, struct shm_peer *peer, int n_peers, struct blink_error *err)
+/* Of peers that are threads of this process; memory of the others stays NULL. */
+static int
+exchange_here(struct shm *own, struct shm_peer *peer, int n_peers, struct blink_error *err)
 {
 	for (int i = 0; i < n_peers; i++) {
 		struct shm *same = shm_find_open(peer[i].address);
@@ -410,7 +411,7 @@ exchange(struct shm *own, int rank, struct shm_peer *peer, int n_peers, struct l
 	int n_links = 0;
 	char reason[REASON_ROOM];
 	own->lack = 0;
-	shm_exchange_here(own, peer, n_peers, err);
+	exchange_here(own, peer, n_peers, err);
 	for (int i = 0; i < n_peers && err->code == blinkSuccess; i++)
 		if (!peer[i].memory && peer[i].rank > rank
 		    && open_link(&link[n_links], rank, &peer[i], i, err) == blinkSuccess)

@@ -73,6 +73,8 @@ map_opened(struct context *c, const struct block_header *header, struct block *b
 		return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
 	m.pages = addresses_take(m.page_bytes, page_size(), NULL);
 	m.base = m.pages + header->skip;
+	/* Seen by who frees the memory (block_release). */
+	fcntl(block->fd, F_OFD_SETLK, &(struct flock){ .l_type = F_RDLCK, .l_whence = SEEK_SET });
 	CUresult result = m.pages ? pages_map(m.pages, m.page_bytes, block, 0) : CUDA_ERROR_OUT_OF_MEMORY;
 	if (result == CUDA_SUCCESS)
 		result = mapping_add(&m);

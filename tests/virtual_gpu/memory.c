@@ -294,6 +294,9 @@ block_release(struct block *block)
 	if (--block->refs > 0)
 		return;
 	if (block->own) {
+		struct flock opened = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+		if (fcntl(block->fd, F_OFD_GETLK, &opened) == 0 && opened.l_type != F_UNLCK)
+			call_list("freed while others have it open");
 		all.used[block->device] -= block->bytes;
 		if (block_read_header(block->fd, &header) && header.use == BLOCK_ALLOC) {
 			header.freed = 1;

@@ -21,7 +21,8 @@
  *				ILLEGAL_ADDRESS and LAUNCH_FAILED also fail the current context
  *	VIRTUAL_GPU_DIE		the number of a fence of kernels in this process, which kills it
  *	VIRTUAL_GPU_CALLS	a file: each call appends the name of its function, a line, and "flush" where a stream
- *				waits for a value and flushes remote writes
+ *				waits for a value and flushes remote writes, and "freed while others have it
+ *				open", of memory that another process has by cuIpcOpenMemHandle
  *	VIRTUAL_GPU_KERNELS	libraries of twins (twin.h)
  *	VIRTUAL_GPU_THREADS	threads of a block, 1 by default
  *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait
