@@ -1,4 +1,4 @@
-/* Regions: the memory of a rank that its peers see, and theirs as it sees it; between memory.c and peers.c. */
+/* Regions: the memory of a rank that its peers see, and theirs as it sees it. */
 #ifndef BLINK_CUDA_REGIONS_H
 #define BLINK_CUDA_REGIONS_H
 
@@ -66,8 +66,10 @@ int gpu_host_region_open(struct gpu *g, struct gpu_offer *offer, struct blink_er
 int gpu_regions_import(struct gpu *g, const struct gpu_offer *all, unsigned char *reach, struct blink_error *err);
 int gpu_host_regions_import(struct gpu *g, const struct gpu_offer *all, struct blink_error *err);
 
-/* The rank's own state and status. */
+/* cuda/memory.c. The rank's own state and status. */
 int gpu_state_open(struct gpu *g, struct blink_error *err);
+
+int gpu_zero(struct gpu *g, CUdeviceptr at, size_t bytes, struct blink_error *err);
 
 /* Frees all of the above. */
 void gpu_regions_close(struct gpu *g, bool forked);

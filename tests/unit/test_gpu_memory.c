@@ -840,7 +840,8 @@ main(int argc, char **argv)
 	ok(runs("lost", "VIRTUAL_GPU_LOST=0:2") && (quick_check() || runs("lost unseen", "VIRTUAL_GPU_LOST=0:2")),
 	    "what is written to a peer and does not arrive: through the host");
 	ok(runs("leave", "BLINK_DEVICE_MAP=0,1,1") && runs("leave", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1p.xml")
-	    && runs("leave ipc", NULL) && runs("leave ipc processes", calls), "memory of a rank that has left stays for its peers");
+	    && runs("leave ipc", NULL) && runs("leave ipc processes", calls),
+	    "memory of a rank that has left stays for its peers");
 	ok(runs("memory", NULL) && runs("alone", NULL), "memory of the caller");
 	ok(runs("split", NULL) && runs("current", NULL), "the device of the parent, and of the current context");
 	ok(runs("map short", "BLINK_DEVICE_MAP=3") && runs("map large", "BLINK_DEVICE_MAP=0,8")
