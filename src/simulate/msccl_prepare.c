@@ -27,15 +27,17 @@ sim_msccl_parameters(const Msccl *algo, const SimParameters *p)
 	return own;
 }
 
-/* The threadblock that receives what this one sends. first: of its peer. */
+/* The threadblock that receives what this one sends. first: of its peer. -1: none, where this one has a peer, and no step
+ * that sends. */
 static int
 receiver_of(const SimMsccl *m, int t, int first)
 {
 	const MscclPlace *from = &m->place[t];
-	int o = first;
-	while (m->place[o].block->recv != from->gpu || m->place[o].block->channel != from->block->channel)
-		o++;
-	return o;
+	int end = first + m->algo->gpu[from->block->send].n_blocks;
+	for (int o = first; o < end; o++)
+		if (m->place[o].block->recv == from->gpu && m->place[o].block->channel == from->block->channel)
+			return o;
+	return -1;
 }
 
 /* The k-th step that sends meets the k-th that receives. */
@@ -90,6 +92,8 @@ sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const Mscc
 		if (place->block->send < 0)
 			continue;
 		place->to = receiver_of(&m, t, first[place->block->send]);
+		if (place->to < 0)
+			continue;
 		m.place[place->to].in = t;
 		join_steps(&m, t);
 	}
