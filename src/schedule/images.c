@@ -99,6 +99,24 @@ element_between(const RankOrbits *o, int rank, int image)
 	return element_sum(o->sym, o->element[image], o->element[rank], -1);
 }
 
+/* As element_sum, without a division for each element. */
+void
+element_sums(const RankOrbits *o, int at, int sign, int *sum)
+{
+	const Symmetry *sym = o->sym;
+	sum[0] = 0;
+	for (int i = 0, known = 1; i < sym->n_maps; known *= sym->map[i++].order) {
+		int order = sym->map[i].order, mine = at % order;
+		at /= order;
+		/* Downwards, since the sums of the digits before are in the first places. */
+		for (int digit = order - 1; digit >= 0; digit--) {
+			int by = (mine + sign * digit + order) % order * known;
+			for (int e = 0; e < known; e++)
+				sum[digit * known + e] = by + sum[e];
+		}
+	}
+}
+
 /* ---- blocks ---- */
 
 /* Where an element takes a block of the buffer. */

@@ -38,6 +38,9 @@ bool counts_own_images(Collective coll, const RankOrbits *orbits);
 int rank_image(const RankOrbits *orbits, int element, int rank);
 int rank_origin(const RankOrbits *orbits, int element, int image);	/* the rank that has this image */
 
+/* sum[e], of each element e: the one that does what `at` and e do, or, with sign -1, what `at` and e undone do. */
+void element_sums(const RankOrbits *orbits, int at, int sign, int *sum);
+
 /* The element that takes a rank to another one of its orbit. */
 int element_between(const RankOrbits *orbits, int rank, int image);
 

@@ -161,25 +161,6 @@ follow(struct images *m, const Segment *seg, struct followed *out)
 
 /* ---- rings of others ---- */
 
-/* Of a rank of an orbit: without a division for each element. */
-static void
-find_origins(struct images *m, int rank)
-{
-	const Symmetry *sym = m->orbits.sym;
-	int at = m->orbits.element[rank];
-	m->origin[0] = 0;
-	for (int i = 0, known = 1; i < sym->n_maps; known *= sym->map[i++].order) {
-		int order = sym->map[i].order, mine = at % order;
-		at /= order;
-		/* Downwards, since the differences of the digits before are in the first places. */
-		for (int digit = order - 1; digit >= 0; digit--) {
-			int by = (mine < digit ? mine + order - digit : mine - digit) * known;
-			for (int e = 0; e < known; e++)
-				m->origin[digit * known + e] = by + m->origin[e];
-		}
-	}
-}
-
 /* By rank, then in the order that they are in. */
 static int
 by_rank(const void *a, const void *b)
@@ -196,7 +177,7 @@ count_rings(struct images *m, struct arrival **arrival, int n)
 	int from = arrival[0]->from, orbit = o->orbit[from], rings = 0;
 	size_t first = orbit < 0 ? 0 : (size_t)orbit * (size_t)o->sym->size;
 	if (orbit >= 0)
-		find_origins(m, from);
+		element_sums(o, o->element[from], -1, m->origin);
 	for (int i = 0, next = 0; next < n; i++) {
 		const struct followed *tree = &m->tree[m->image[i].tree];
 		for (; next < n && arrival[next]->image == i; next++)

@@ -177,18 +177,7 @@ static void
 take_element(struct paths *m, int rank)
 {
 	const RankOrbits *o = &m->orbits;
-	int at = o->element[rank];
-	m->sum[0] = 0;
-	for (int i = 0, known = 1; i < o->sym->n_maps; known *= o->sym->map[i++].order) {
-		int order = o->sym->map[i].order, mine = at % order;
-		at /= order;
-		/* Downwards, since the sums of the digits before are in the first places. */
-		for (int digit = order - 1; digit >= 0; digit--) {
-			int by = (mine + digit) % order * known;
-			for (int e = 0; e < known; e++)
-				m->sum[digit * known + e] = by + m->sum[e];
-		}
-	}
+	element_sums(o, o->element[rank], 1, m->sum);
 	for (int r = 0; r < m->n; r++)
 		m->image[r] = o->member[(size_t)o->orbit[r] * (size_t)o->sym->size + (size_t)m->sum[o->element[r]]];
 }
