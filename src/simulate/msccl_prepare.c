@@ -27,8 +27,8 @@ sim_msccl_parameters(const Msccl *algo, const SimParameters *p)
 	return own;
 }
 
-/* The threadblock that receives what this one sends. first: of its peer. -1: none, where this one has a peer, and no step
- * that sends. */
+/* The threadblock that receives what this one sends. first: of its peer. -1: none, where this one has a peer and no
+ * step that sends. */
 static int
 receiver_of(const SimMsccl *m, int t, int first)
 {
