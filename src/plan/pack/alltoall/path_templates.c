@@ -13,6 +13,7 @@
  * Cuts around what the group's maps make of a representative, as its server and its row of servers, often prove that no
  * rate is higher, where cuts around single ranks do not. */
 #include "base/array.h"
+#include "base/heap.h"
 #include "graph/flow.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/alltoall/path_tree.h"
@@ -69,30 +70,24 @@ before(const struct waiting *a, const struct waiting *b)
 	return a->hops != b->hops ? a->hops < b->hops : a->vertex < b->vertex;
 }
 
+#define BEFORE(of, a, b) before(&(a), &(b))
+HEAP(put_waiting, struct search, struct waiting, BEFORE, HEAP_UNMOVED)
+
 static Status
 push(struct search *s, struct waiting one)
 {
 	TRY(GROW_TEMP(s->ctx, s->waiting, s->n_waiting, s->waiting_room));
-	int at = s->n_waiting++;
-	for (; at > 0 && before(&one, &s->waiting[(at - 1) / 2]); at = (at - 1) / 2)
-		s->waiting[at] = s->waiting[(at - 1) / 2];
-	s->waiting[at] = one;
+	s->n_waiting++;
+	put_waiting(s, s->waiting, s->n_waiting, s->n_waiting - 1, one);
 	return OK;
 }
 
 static struct waiting
 pop(struct search *s)
 {
-	struct waiting top = s->waiting[0], last = s->waiting[--s->n_waiting];
-	int at = 0;
-	for (int child; (child = 2 * at + 1) < s->n_waiting; at = child) {
-		child += child + 1 < s->n_waiting && before(&s->waiting[child + 1], &s->waiting[child]);
-		if (!before(&s->waiting[child], &last))
-			break;
-		s->waiting[at] = s->waiting[child];
-	}
-	if (s->n_waiting > 0)
-		s->waiting[at] = last;
+	struct waiting top = s->waiting[0];
+	if (--s->n_waiting > 0)
+		put_waiting(s, s->waiting, s->n_waiting, 0, s->waiting[s->n_waiting]);
 	return top;
 }
 

@@ -11,6 +11,7 @@
  * depth. All links are tried for each tree, and hubs that lead to few ranks are faster. */
 #include "plan/pack/templates/grow.h"
 #include "base/array.h"
+#include "base/heap.h"
 #include "graph/reversible.h"
 
 #include <string.h>
@@ -54,30 +55,24 @@ before(const struct waiting *a, const struct waiting *b)
 	return a->hub != b->hub ? a->hub < b->hub : a->link < b->link;
 }
 
+#define BEFORE(of, a, b) before(&(a), &(b))
+HEAP(put_waiting, struct grower, struct waiting, BEFORE, HEAP_UNMOVED)
+
 static Status
 push(struct grower *g, struct waiting one)
 {
 	TRY(GROW(g->ctx, g->waiting, g->n_waiting, g->waiting_capacity));
-	int at = g->n_waiting++;
-	for (; at > 0 && before(&one, &g->waiting[(at - 1) / 2]); at = (at - 1) / 2)
-		g->waiting[at] = g->waiting[(at - 1) / 2];
-	g->waiting[at] = one;
+	g->n_waiting++;
+	put_waiting(g, g->waiting, g->n_waiting, g->n_waiting - 1, one);
 	return OK;
 }
 
 static struct waiting
 pop(struct grower *g)
 {
-	struct waiting top = g->waiting[0], last = g->waiting[--g->n_waiting];
-	int at = 0;
-	for (int child; (child = 2 * at + 1) < g->n_waiting; at = child) {
-		child += child + 1 < g->n_waiting && before(&g->waiting[child + 1], &g->waiting[child]);
-		if (!before(&g->waiting[child], &last))
-			break;
-		g->waiting[at] = g->waiting[child];
-	}
-	if (g->n_waiting > 0)
-		g->waiting[at] = last;
+	struct waiting top = g->waiting[0];
+	if (--g->n_waiting > 0)
+		put_waiting(g, g->waiting, g->n_waiting, 0, g->waiting[g->n_waiting]);
 	return top;
 }
 
