@@ -1,4 +1,5 @@
 /* The bootstrap (runtime/bootstrap/bootstrap.h) with ranks as threads. Prints TAP. */
+#include "quick.h"
 #include "ranks.h"
 #include "bootstrap/verdict.h"
 
@@ -34,13 +35,16 @@ joins(int n_jobs)
 	printf("# %.2f ms each\n", (double)(now_ns() - begin) / (n_jobs * 1e6));
 }
 
+/* Of each rank. */
+static size_t n_exchanges = 100;
+
 static int
 exchange(struct rank *r)
 {
 	static const size_t sizes[] = { 4, 0, 128, 65536, 1 };
 	unsigned char *mine = malloc(65536), *all = malloc((size_t)r->n * 65536);
 	int code = mine && all ? blinkSuccess : blinkOutOfMemory;
-	for (size_t s = 0; s < 100 && code == blinkSuccess; s++) {
+	for (size_t s = 0; s < n_exchanges && code == blinkSuccess; s++) {
 		size_t bytes = sizes[s % 5];
 		memset(mine, r->number * 7 + (int)s, bytes);
 		code = bootstrap_allgather(r->b, mine, bytes, all, now_ns() + 20000 * MS, &r->err);
@@ -60,7 +64,7 @@ exchanges(void)
 	static struct rank r[RANKS];
 	blinkUniqueId_t id = new_id();
 	job(r, &id, 8, 20000 * MS, exchange);
-	ok(all_are(r, 8, blinkSuccess), "100 exchanges of 8 ranks, from 0 to 65536 bytes");
+	ok(all_are(r, 8, blinkSuccess), "%zu exchanges of 8 ranks, from 0 to 65536 bytes", n_exchanges);
 }
 
 static void
@@ -510,6 +514,7 @@ int
 main(int argc, char **argv)
 {
 	alarm(300);
+	n_exchanges = quick_check() ? 20 : n_exchanges;
 	static struct rank first;
 	blinkUniqueId_t id = new_id();
 	job(&first, &id, 1, 20000 * MS, leave);		/* what threads need once, as of a sanitizer, is there then */

@@ -1,6 +1,7 @@
-/* What communicators leave in their processes: after a hundred of each kind in a row no thread, descriptor, mapping or
+/* What communicators leave in their processes: after many of each kind in a row no thread, descriptor, mapping or
  * memory, also where one rank is stopped meanwhile, or never came. Each rank is a process. Prints TAP. */
 #include "blink.h"
+#include "quick.h"
 #include "tap.h"
 
 #include <dirent.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 /* The last rank is the one that is stopped. STAYS_MS: of a hub that some rank has not left, HUB_STAYS. */
-enum { RANKS = 4, TIMES = 100, STAYS_MS = 10000, SPARE_MS = 5000, HEAP_MOST = 1 << 16, MAPS_MOST = 8 };
+enum { RANKS = 4, STAYS_MS = 10000, SPARE_MS = 5000, HEAP_MOST = 1 << 16, MAPS_MOST = 8 };
 
 struct use {
 	int threads, files, maps;
@@ -35,7 +36,7 @@ struct shared {
 };
 
 static struct shared *shared;
-static int me;
+static int me, n_times = 100;	/* fewer in the quick check */
 
 static void
 nap(int ms)
@@ -210,7 +211,7 @@ be_rank(void)
 	pthread_barrier_wait(&shared->all);
 	nap(100);
 	shared->before[me] = use_now();
-	all_kinds(world, three, TIMES);
+	all_kinds(world, three, n_times);
 	shared->after[me] = use_within(&shared->before[me], SPARE_MS);
 	blinkComm_t other = split(world, 0);
 	pthread_barrier_wait(&shared->all);
@@ -221,9 +222,9 @@ be_rank(void)
 	}
 	while (!shared->stopped)
 		nap(5);
-	for (int i = 0; i < TIMES; i++)
+	for (int i = 0; i < n_times; i++)
 		blinkCommDestroy(split(three, 0));
-	shrink_in_a_row(shrink(other, RANKS - 1, blinkShrinkAbort), TIMES);
+	shrink_in_a_row(shrink(other, RANKS - 1, blinkShrinkAbort), n_times);
 	miss_one();
 	blinkCommDestroy(three);
 	long from = now_ms();
@@ -262,6 +263,7 @@ main(void)
 {
 	pid_t pid[RANKS];
 	int status = 0;
+	n_times = quick_check() ? 30 : n_times;
 	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED)
 		return 1;
@@ -283,7 +285,7 @@ main(void)
 	for (int r = 0; r < RANKS; r++)
 		check(!*shared->text[r], "communicators are made and end", "rank %d: %s", r, shared->text[r]);
 	for (int r = 0; r < RANKS; r++)
-		compare(r, "a hundred of each kind leave nothing", &shared->after[r]);
+		compare(r, "many of each kind leave nothing", &shared->after[r]);
 	for (int r = 0; r < RANKS - 1; r++) {
 		compare(r, "a rank that is stopped, and one that never came, leave nothing", &shared->at_end[r]);
 		check(shared->at_end[r].threads == 1, "no thread is left", "rank %d: %d after %ld ms", r,

@@ -3,6 +3,7 @@
  * bytes are, what comes of it is within its limits. */
 #include "base/file.h"
 #include "format/format.h"
+#include "quick.h"
 #include "random.h"
 #include "schedule/schedule.h"
 
@@ -220,10 +221,11 @@ static void
 test_same(void)
 {
 	static const int gpus[] = { 2, 3, 8, 256, 257, MOST_GPUS };
+	int rounds = quick_check() ? 3 : 12;
 	for (size_t g = 0; g < sizeof gpus / sizeof *gpus; g++) {
 		char name[80];
 		bool good = same_as_json(gpus[g], 0);
-		for (int round = 0; round < 12; round++)
+		for (int round = 0; round < rounds; round++)
 			good = good && same_as_json(gpus[g], 1 + below(120));
 		snprintf(name, sizeof name, "of %d GPUs: what the JSON finds", gpus[g]);
 		ok(good, name);

@@ -2,6 +2,7 @@
  * also where many send at once, begin at the same time, or wait for a place; and a forked child does no harm. What
  * breaks is in test_net_broken.c. Prints TAP. test_net [SEED]. */
 #include "net_ends.h"
+#include "quick.h"
 
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -214,11 +215,12 @@ has_ipv6(void)
 static void
 test_kind(void)
 {
-	traffic(2, AF_INET, 1, MESSAGES, LARGE, "two ranks send to each other");
-	traffic(4, AF_INET, 1, 150, LARGE, "four ranks send to each other");
-	traffic(3, AF_INET, 3, 120, LARGE / 4, "three ranks of three threads each");
+	int part = quick_check() ? 3 : 1;
+	traffic(2, AF_INET, 1, MESSAGES / part, LARGE, "two ranks send to each other");
+	traffic(4, AF_INET, 1, 150 / part, LARGE, "four ranks send to each other");
+	traffic(3, AF_INET, 3, 120 / part, LARGE / 4, "three ranks of three threads each");
 	if (has_ipv6())
-		traffic(2, AF_INET6, 1, 100, LARGE, "over IPv6");
+		traffic(2, AF_INET6, 1, 100 / part, LARGE, "over IPv6");
 	else
 		printf("skip over IPv6: no ::1 here\n");
 	test_no_place();
