@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Is each file refused: with an exit code of these, one line of UTF-8 on stderr, nothing on stdout and no output file?
 
-usage: refused.py [OPTION] CODES FOLDER FILE... -- COMMAND...     options: --said, --kinds, --text TEXT, --seconds N
+usage: refused.py [OPTION] CODES FOLDER FILE... -- COMMAND...     options: --said, --at-once, --kinds, --text TEXT, --seconds N
 
 Runs COMMAND for each FILE, which stands for the word {} in it. Output would go to FOLDER, which has to stay empty. With
---said the line has to be that of FILE.err. Prints `ok FILE` or `not ok FILE: why`. With --kinds a FILE is KIND.NAME,
-and
-a kind of which all are refused is one line. With --text, TEXT is a part of the line. With --seconds each may take N
+--said the line has to be that of FILE.err; with --at-once, too, all files are arguments of one command, which prints the
+lines in their order. Prints `ok FILE` or `not ok FILE: why`. With --kinds a FILE is KIND.NAME, and a kind of which all
+are refused is one line. With --text, TEXT is a part of the line. With --seconds each may take N
 seconds of CPU time.
 """
 import argparse
@@ -49,6 +49,19 @@ def other_words(path, line):
     return None if line == want else f"{line}, want {want}"
 
 
+def at_once(args, command):
+    """One command for all files."""
+    at = command.index("{}")
+    done = subprocess.run(command[:at] + args.files + command[at + 1:], stdin=subprocess.DEVNULL, capture_output=True,
+                          close_fds=False, check=False)
+    lines = done.stderr.splitlines(keepends=True)
+    if str(done.returncode) not in args.codes.split() or len(lines) != len(args.files) or os.listdir(args.folder):
+        print(f"not ok all at once: exit {done.returncode}, {len(lines)} lines for {len(args.files)} files")
+    for path, line in zip(args.files, lines):
+        why = other_words(path, line)
+        print(f"not ok {path}: {why}" if why else f"ok {path}")
+
+
 def main(args, command):
     if args.seconds:
         resource.setrlimit(resource.RLIMIT_CPU, (args.seconds, args.seconds))
@@ -71,7 +84,7 @@ def main(args, command):
 
 def parse(words):
     parser = argparse.ArgumentParser(usage=__doc__)
-    for option in ("--said", "--kinds"):
+    for option in ("--said", "--at-once", "--kinds"):
         parser.add_argument(option, action="store_true")
     parser.add_argument("--text")
     parser.add_argument("--seconds", type=int)
@@ -83,4 +96,5 @@ def parse(words):
 
 if __name__ == "__main__":
     dashes = sys.argv.index("--")
-    main(parse(sys.argv[1:dashes]), sys.argv[dashes + 1:])
+    given = parse(sys.argv[1:dashes])
+    (at_once if given.at_once else main)(given, sys.argv[dashes + 1:])
