@@ -8,7 +8,7 @@ if nm -D "$blinkc" | grep -q '__[at]san_init'; then
 	exit 0
 fi
 oracle cost corpus "$blinkc" "$build/tests/cost" "$work" --mutants $((${full:-0} ? 8 : 1)) --part \
-	1/$([ "$full" ] && echo 1 || echo 3) || not_ok "corpus: exit $?"
+	1/$([ "$full" ] && echo 1 || echo 9) || not_ok "corpus: exit $?"
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" || not_ok "hostile: exit $?"
 [ "$full" ] || exit 0
 oracle cost hostile "$blinkc" "$build/tests/cost" "$work" --full || not_ok "hostile, large: exit $?"

@@ -31,7 +31,7 @@ prefix=
 
 export VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml
 schedules dgx1v dgx1v.xml 0-3 "0 2"
-run "" matrix -n 4 -t -c 276 "built in, 4 threads"
+run "" matrix -n 4 -t -c "$([ "$full" ] && echo 276 || echo 140)" "built in, 4 threads"
 run "" matrix -n 3 -c 100 "built in, 3 processes"
 BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned run "" matrix -n 4 -v -d "$work/dgx1v" -c 60 \
 	"4 processes, each sees one GPU"
@@ -40,9 +40,9 @@ BLINK_P2P=0 BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned run "" matrix -n 3 -c
 expect "BLINK_P2P=0 warns of 3 pairs" [ "$(sed 's/.*WARN //' "$work/warned")" = \
 	"cuda: 3 pairs of GPUs through memory of the host, as ranks 0 (0000:10:00.0) and 1 (0000:11:00.0): BLINK_P2P=0; built-in schedules use all pairs, those \
 of blinkc the links that are there (BLINK_SCHEDULES)" ]
-run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
 if [ "$full" ]; then
+	run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
 	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"
 	schedules hybrid dgx1v.xml 0,1,4 "0 2" --hybrid
 	run "" matrix -n 8 -t -d "$work/dgx1v-8" -c 70 -m 10007 "dgx1v, 8 threads"
@@ -78,10 +78,14 @@ fi
 # ---- several servers ----
 
 schedules two two-dgx1v.xml 0,1,2,8,9 "0 3"
-run "" matrix -n 4 -s 2 -c 140 "built in, 2 servers"
+run "" matrix -n 4 -s 2 -c "$([ "$full" ] && echo 140 || echo 60)" "built in, 2 servers"
 run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -b 512 "two-dgx1v, 2 servers, chunks of 512 bytes"
-run "" matrix -n 6 -s 3 -c 60 -m 40001 "built in, 3 servers"
-run "" gpu -n 4 -s 2 graph streams messages killed
+if [ "$full" ]; then
+	run "" matrix -n 6 -s 3 -c 60 -m 40001 "built in, 3 servers"
+	run "" gpu -n 4 -s 2 graph streams messages killed
+else
+	run "" gpu -n 4 -s 2 -k 10 graph messages
+fi
 if [ "$full" ]; then
 	schedules two-8 two-dgx1v.xml 1,3,5,7,8,9,10,11 6
 	run "" matrix -n 8 -s 2 -d "$work/two-8" -c 276 -m 10007 "two-dgx1v, 8 ranks, 2 servers"
@@ -105,13 +109,17 @@ fi
 
 # ---- order ----
 
-run "" gpu -n 8 -t idle
-run "" gpu -n 4 -t graph graph_forked graph_beside_call streams default_stream one_thread messages stream_refused
+few=10	# replays and calls of the quick check
+[ ! "$full" ] || few=
+
+run "" gpu -n "$([ "$full" ] && echo 8 || echo 4)" -t idle
+run "" gpu -n 4 -t ${few:+-k "$few"} graph graph_forked graph_beside_call streams default_stream one_thread messages \
+	stream_refused
 # A GPU of any size holds the kernels of two communicators.
 for blocks in $([ "$full" ] && seq 1 24 || echo 1 2 7); do
 	VIRTUAL_GPU_BLOCKS=$blocks prefix="$blocks blocks: " run "" gpu -n 4 -t two_communicators
 done
-run "" order -n 3 -t -k 100 stream several in_turn groups leaving
+run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups leaving
 VIRTUAL_GPU_CALLS=$work/calls.split run "" order -n 3 -t -k 20 splits
 modules=$((3 * ($(ls "$build"/gen/ptx/*.ptx | grep -vc '[.]70[.]ptx'))))
 expect "communicators of a process share modules" [ "$(grep -c '^ModuleLoadData$' "$work/calls.split")" = $modules ]
@@ -137,12 +145,12 @@ with_copies() {
 
 VIRTUAL_GPU_CALLS=$work/calls with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 \
 	"dgx1v, 4 threads, chunks of 512 bytes"
-VIRTUAL_GPU_DELAY=5 with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 30 -b 512 "4 threads, late"
+[ ! "$full" ] || VIRTUAL_GPU_DELAY=5 with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 30 -b 512 "4 threads, late"
 expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$work/calls"
 expect "copies: whoever waits for a flag sees what came before it over PCIe, too" [ "$(grep -c '^flush$' "$work/calls")" = \
 	"$(grep -c '^StreamWaitValue32_v2$' "$work/calls")" ]
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
-with_copies "" gpu -n 4 -t graph streams
+with_copies "" gpu -n 4 -t ${few:+-k "$few"} graph streams
 with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed
 if [ "$full" ]; then
 	with_copies "" matrix -n 8 -t -d "$work/dgx1v-8" -c 60 -m 10007 -b 1K "dgx1v, 8 threads"
@@ -179,7 +187,7 @@ fi
 
 # ---- faults ----
 
-run "" gpu -n 4 killed killed_in_queue differs aborted leaves bad_pointer crossed
+run "" gpu -n "$([ "$full" ] && echo 4 || echo 3)" ${few:+-k "$few"} killed killed_in_queue differs aborted leaves bad_pointer crossed
 if [ "$full" ]; then
 	for seed in 1 2 3 4; do run "" gpu -n 4 -S $seed killed; done
 	# In each step of a small schedule of each collective.
