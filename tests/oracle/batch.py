@@ -2,15 +2,14 @@
 """Hold what `blinkc batch` wrote against the machine.
 
 usage: batch.py BLINKC TOPOLOGY DIRECTORY [--sizes 2-8] [--collectives a,b] [--roots all|best|canonical] [--lists FILE]
-                [--distinct] [--shapes] [OPTION...]
+                [--distinct] [--shapes] [--every N] [OPTION...]
 
 An index must name every set of GPUs (of these sizes, or of the file's lists), each with every collective and root; each
-file must be
-the schedule of a job that is the same machine as the entry's own job, under `ranks`: the own job's links are those that
-`blinkc -g`
-finds (with the OPTIONs, given behind --), and vertices that are no GPUs are matched here. Rates, trees and depths are
-computed from
-the files. Two files of a collective are never for the same machine: held against brute force up to 6 GPUs.
+file must be the schedule of a job that is the same machine as the entry's own job, under `ranks`: the own job's links
+are those that `blinkc -g` finds (with the OPTIONs, given behind --), and vertices that are no GPUs are matched here.
+Rates, trees and depths are computed from the files. Two files of a collective are never for the same machine: held
+against brute force up to 6 GPUs. --every N: only of one set in N is the own job asked for, a process for each; all
+others must have entries.
 
 --shapes: the index has one set for each kind of sets; that there are no others is held against all sets, up to 16 GPUs.
 """
@@ -114,6 +113,10 @@ class Check:
         if self.wrong <= 10:
             print(f"{self.args.directory}: {text}")
 
+    def asks(self, gpus):
+        """Is it one of the sets whose own job is asked for?"""
+        return sum(1 << g for g in gpus) % self.args.every == 0
+
     def machine_of(self, gpus):
         key = tuple(gpus)
         if key not in self.own:
@@ -150,6 +153,8 @@ class Check:
                 self.fault(f"{name}: {field} {stated}, the file has {plain['rate'][field]}")
         if e["trees"] != len(plain["trees"]) or e["depth"] != max(map(depth, plain["trees"])):
             self.fault(f"{name}: {e['trees']} trees, depth {e['depth']}: the file has others")
+        if not self.asks(e["gpus"]):
+            return None
         own = self.machine_of(e["gpus"])
         if own is None:
             return self.fault(f"{name}: blinkc -g finds no such job")
@@ -174,7 +179,7 @@ class Check:
         if any(count > 1 for count in have.values()):
             self.fault("two entries for one job")
         for gpus in sorted(self.expected()):
-            if self.machine_of(gpus) is None:
+            if self.asks(gpus) and self.machine_of(gpus) is None:
                 if any(key[0] == gpus for key in have):
                     self.fault(f"{gpus}: has entries, and no job")
                 continue
@@ -266,6 +271,7 @@ def main():
     parser.add_argument("--collectives", default="allreduce")
     parser.add_argument("--roots", default="all")
     parser.add_argument("--lists")
+    parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--distinct", action="store_true")
     parser.add_argument("--shapes", action="store_true")
     own = sys.argv[1:]

@@ -39,7 +39,8 @@ run_command() {	# NAME COMMAND WANTED MAY-FAIL
 	tried=$((tried + 1))
 	# These take seconds, and nothing else needs what they leave.
 	[ "${full:-}" ] || case $2 in
-	'make quickstart' | *'dgx1v.xml -c broadcast --pareto' | *' odd7.xml -g 0,1,2,3,4,5 --pareto' | 'gcc -x c '* | *'blink-perf '*'.so '* | \
+	'make quickstart' | *'-c broadcast cluster.xml -o'* | 'blinkc tune -q dgx1v '* | 'blinkc what-if dgx1v' | \
+		*'hierarchy topologies/abci-rack.xml -g 0-15 --top 3' | *'dgx1v.xml -c broadcast --pareto' | *' odd7.xml -g 0,1,2,3,4,5 --pareto' | 'gcc -x c '* | *'blink-perf '*'.so '* | \
 		*'dgx1v.xml -c allreduce -o ar.json' | 'blink-perf ar.json '* | 'blink-perf schedules '*' -e 4M '*) return ;;
 	esac
 	(cd "$scratch" && eval "(exit $before)
@@ -53,9 +54,14 @@ $2") >"$work/got" 2>&1 </dev/null
 		return
 	fi
 	[ "$3" ] || return
-	pattern=$(printf '%s' "$3" | sed 's/[][*?\\]/\\&/g; s/\.\.\./*/g')
+	pattern=${3//\\/\\\\}
+	pattern=${pattern//'['/'\['}
+	pattern=${pattern//']'/'\]'}
+	pattern=${pattern//'*'/'\*'}
+	pattern=${pattern//'?'/'\?'}
+	pattern=${pattern//.../'*'}
 	# shellcheck disable=SC2053 # a pattern
-	if [[ $(cat "$work/got") != $pattern ]]; then
+	if [[ $(<"$work/got") != $pattern ]]; then
 		failed=$((failed + 1))
 		not_ok "$1: other output of: $2"
 		diff <(printf '%s\n' "$3") "$work/got" | head -12 | sed 's/^/# /'
@@ -99,8 +105,8 @@ has_gpu() { command -v nvcc >/dev/null && [ -e /dev/nvidia0 ]; }
 
 # The tutorial begins in an empty directory, with the tree elsewhere.
 for doc in README.md docs/*.md man/*.[1-9]; do
-	# The quick check leaves the examples of the tour and of the longest page to the full one.
-	[[ ${full:-} || $doc != @(docs/guide.md|man/blinkc-compile.1) ]] || continue
+	# The quick check leaves the examples of the tour, of the operator's day and of the longest page to the full one.
+	[[ ${full:-} || $doc != @(docs/guide.md|docs/operator.md|man/blinkc-compile.1) ]] || continue
 	rm -rf "$work/blocks"
 	mkdir "$work/blocks"
 	case $doc in
@@ -111,14 +117,17 @@ for doc in README.md docs/*.md man/*.[1-9]; do
 	tried=0 failed=0
 	for block in "$work"/blocks/*; do
 		[ -e "$block" ] || continue
+		text=$(<"$block")
 		# Blocks without a prompt are commands, too, if they begin with one of ours.
-		grep -q '^\$ ' "$block" || sed -i '1!b;/^blinkc \|^blink-perf /!q' "$block"
-		grep -q '^\$ ' "$block" || { grep -q '^blinkc \|^blink-perf ' "$block" && sed -i 's/^/$ /' "$block"; }
-		if grep -q '^\$ nvcc ' "$block"; then
-			has_gpu || { skip "$doc: an example for GPUs: nvcc or a GPU is missing"; continue; }
-			sed -i "s|/usr/local/include|$top/runtime/include|" "$block"
+		if [[ $'\n'$text != *$'\n$ '* ]]; then
+			[[ $text == @(blinkc|blink-perf)' '* ]] || continue
+			text="$ ${text//$'\n'/$'\n'$ }"
 		fi
-		run_block "$doc" <"$block"
+		if [[ $'\n'$text == *$'\n$ nvcc '* ]]; then
+			has_gpu || { skip "$doc: an example for GPUs: nvcc or a GPU is missing"; continue; }
+			text=${text//\/usr\/local\/include/$top/runtime/include}
+		fi
+		run_block "$doc" <<<"$text"
 	done
 	[ $failed != 0 ] || [ $tried = 0 ] || ok "$doc: $tried commands do what it says"
 	if [ "$scratch" = "$copy" ]; then
@@ -197,7 +206,11 @@ same() {
 	fi
 }
 
-help_options() { "$@" --help | sed -nE 's/^ *(-(.), )? *--([a-z_-]+).*/\2 \3/p' | sed 's/^ //'; }
+# help_options PROGRAM-VERB: of what it says to --help
+mkdir "$work/help"
+for verb in $(verbs | grep -vx help); do "$blinkc" "$verb" --help >"$work/help/blinkc-$verb"; done
+"$perf" --help >"$work/help/blink-perf"
+help_options() { sed -nE 's/^ *(-(.), )? *--([a-z_-]+).*/\2 \3/p' "$work/help/$1" | sed 's/^ //'; }
 man_options() { sed -nE 's/^\.It Fl ((.) , )?-([a-z_-]+).*/\2 \3/p' "$1" | sed 's/^ //'; }
 synopsis() {	# PAGE: its options, letters one by one
 	awk '/^\.Sh/ { inside = $2 == "SYNOPSIS" } !inside { next }
@@ -210,37 +223,50 @@ same "blinkc(1) names the page of each verb" "$(verbs | grep -vx help)" "$(sed -
 for verb in $(verbs | grep -vx help); do
 	page=man/blinkc-$verb.1
 	# One word more, as a verb may have none.
-	options=$(echo verb; help_options "$blinkc" "$verb" | grep -vx 'h help\|V version')
+	options=$(echo verb; help_options "blinkc-$verb" | grep -vx 'h help\|V version')
 	same "blinkc $verb --help and blinkc-$verb(1) have the same options" "$options" "$(echo verb; man_options "$page")"
 	same "blinkc $verb --help and the synopsis have the same options" "$(sed 's/ .*//' <<<"$options")" "$(echo verb; synopsis "$page")"
 done
 if [ -e man/blink-perf.1 ]; then
-	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options "$perf")" "$(man_options man/blink-perf.1)"
+	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options blink-perf)" "$(man_options man/blink-perf.1)"
 else
 	skip "blink-perf(1): there is no such page"
 fi
 
 # Each number of an option's help is in its item of the page, or of the page that this names for it.
-numbers() {	# PAGE PROGRAM...
-	local page=$1 others
-	shift
-	others=$(sed -n 's/^\.Xr \(blinkc-[a-z-]*\) 1.*/man\/\1.1/p' "$page" | sort -u)
-	"$@" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
-		{ if (line) print line; line = "" }' | sed -nE 's/, as [^()]*//; s/^ *(-., )? *--([a-z_-]+)( |$)/\2 /p' | while read -r name text; do
-		# shellcheck disable=SC2086 # a list of pages
-		item=$(awk -v name="-$name" '/^\.(It|El|Ss|Sh)/ { inside = 0 } /^\.It Fl/ { for (i = 3; i <= NF; i++) if ($i == name) inside = 1 } inside' \
-			"$page" $others)
-		for number in $(printf '%s\n' "$text" | grep -oE '[0-9]+(\.[0-9]+)?[KMG]?'); do
-			printf '%s\n' "$item" | grep -qE "(^|[^0-9.])${number//./\\.}([^0-9]|\$)" ||
-				not_ok "$page: --$name: help says $number, the page does not"
-		done
-	done
-}
-for page in man/blinkc-*.1 man/blink-perf.1; do
-	verb=${page#man/blinkc-}
-	case $page in */blink-perf.1) found=$(numbers "$page" "$perf") ;; *) found=$(numbers "$page" "$blinkc" "${verb%.1}") ;; esac
-	if [ "$found" ]; then printf '%s\n' "$found"; else ok "$page has the numbers of --help"; fi
-done
+oracle snippet - "$work/help" >"$work/numbers" <<'PY'
+import os, re, sys
+
+def item(option, pages):
+    """The lines of the pages on this option."""
+    inside = False
+    for line in "".join(open(page).read() for page in pages).splitlines():
+        if re.match(r"\.(It|El|Ss|Sh)", line):
+            inside = line.startswith(".It Fl") and option in line.split()[2:]
+        if inside:
+            yield line
+
+def options(text):
+    """Name and help of each."""
+    for found in re.finditer(r"^ *(?:-., )? *(--.*(?:\n {20}.*)*)", text, re.M):
+        words = re.sub(r", as [^()]*", "", re.sub(r"\s+", " ", found[1]), count=1)
+        name = re.match(r"-(-[a-z_-]+)(?: |$)(.*)", words)
+        if name:
+            yield name[1], name[2]
+
+for program in sorted(os.listdir(sys.argv[1])):
+    page = f"man/{program}.1"
+    pages = [page, *sorted({f"man/{name}.1" for name in re.findall(r"^\.Xr (blinkc-[a-z-]*) 1", open(page).read(), re.M)})]
+    missing = [(name, number) for name, text in options(open(os.path.join(sys.argv[1], program)).read())
+               for number in re.findall(r"[0-9]+(?:\.[0-9]+)?[KMG]?", text)
+               if not any(re.search(rf"(^|[^0-9.]){re.escape(number)}([^0-9]|$)", line) for line in item(name, pages))]
+    for name, number in missing:
+        print(f"not ok docs: {page}: -{name}: help says {number}, the page does not")
+    if not missing:
+        print(f"ok docs: {page} has the numbers of --help")
+PY
+cat "$work/numbers"
+expect "pages and their numbers" test "$(wc -l <"$work/numbers")" -ge "$(ls "$work/help" | wc -l)"
 
 # ---- lists in the source ----
 
@@ -262,7 +288,7 @@ certificates=$(list CERTIFICATE_LIST | quoted)
 same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
 guide_status=$(sed -n '/^## Exit status/,/^## /{//!p}' docs/guide.md | grep '^| [0-9]')
 same "exit status in docs/guide.md" "$status" "$(sed -E 's/^\| ([0-9]+) .*/\1/' <<<"$guide_status")"
-same "exit status in docs/guide.md, in the words of --help" "$(for verb in $(verbs); do "$blinkc" $verb --help; done | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" "$guide_status"
+same "exit status in docs/guide.md, in the words of --help" "$({ "$blinkc" help --help; cat "$work"/help/blinkc-*; } | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" "$guide_status"
 # What is for programs alone is no result of the library; those of a job of processes are no exit status.
 results=$(list STATUS_LIST | grep -vE 'X\((DIFFERENT|IMPLAUSIBLE),' | sed -E 's/.*, ([0-9]+), .*/\1/')
 in_header=$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/^\t(blink[A-Za-z]+) = ([0-9]+),?.*/\1 \2/p')

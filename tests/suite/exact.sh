@@ -22,6 +22,8 @@ for machine in dgx1v:46 dgx1p:14; do
 	classes=${machine#*:} machine=${machine%:*}
 	oracle subsets "$machine" >"$work/sets"
 	expect "$machine: $classes classes" test "$(wc -l <"$work/sets")" = "$classes"
+	# In the quick check every third.
+	[ "$full" ] || sed -i -n 1~3p "$work/sets"
 	"$blinkc" batch -q -p exact topologies/"$machine".xml -g "$work/sets" --collectives all -o "$work/$machine" ||
 		not_ok "$machine: batch: exit $?"
 	mkdir "$work/roots"
@@ -33,7 +35,7 @@ for machine in dgx1v:46 dgx1p:14; do
 	expect "$machine: $want jobs, every collective and root" test "$got" = "$want"
 	files=("$work/$machine"/*/*.json)
 	[ ! "$full" ] || files+=("$work/roots"/*.json)
-	at_bound "$machine, every class, collective and root" "${files[@]}"
+	at_bound "$machine, every collective and root" "${files[@]}"
 	expect "$machine: blinkc check" "$blinkc" check -q "${files[@]}"
 	expect "$machine: bounds against brute force" oracle brute "${files[@]}"
 	some=("$work/$machine"/*/0-2.*json)
@@ -44,7 +46,7 @@ done
 
 # ---- random topologies ----
 
-seeds=${SEEDS:-$([ "$full" ] && echo 200 || echo 16)}
+seeds=${SEEDS:-$([ "$full" ] && echo 200 || echo 6)}
 oracle random_topology 1 --last "$seeds" --into "$work"
 # Of few seeds a maximum flow has to take back what an earlier path has sent.
 rare=162
@@ -68,7 +70,7 @@ fi
 at_bound random "$work"/s*.json
 
 # Ranks in another order: neither the rate nor the bound changes.
-variants=$([ "$full" ] && echo 40 || echo 8)
+variants=$([ "$full" ] && echo 40 || echo 3)
 while read -r seed kind gpus _; do
 	for c in allreduce allgather reducescatter alltoall; do
 		[ -e "$work/s$seed-$c.json" ] || continue	# rounded, see above
@@ -107,7 +109,7 @@ print(json.dumps({"format": "blink-topology", "version": 1, "name": "boxes",
     "switches": [{"id": "ib"}] if boxes > 1 else [], "links": links}))
 PY
 }
-for case in 1:16:150:0:allreduce:80 1:8:300:0:allreduce:171.429 4:8:300:25:allreduce:133.333 1:16:6:0:allgather:6.4 \
+for case in ${full:+1:16:150:0:allreduce:80 1:8:300:0:allreduce:171.429} 4:8:300:25:allreduce:133.333 1:16:6:0:allgather:6.4 \
 	1:8:300:0:reducescatter:342.857 2:8:300:25:gather:346.667 4:8:300:25:alltoall:33.3333; do
 	IFS=: read -r boxes gpus inside outside c rate <<<"$case"
 	name="$c, $boxes x $gpus GPUs"

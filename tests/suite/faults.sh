@@ -81,7 +81,7 @@ JOBS = {
     "the tuner": ["FAULTS_IN=libnccl-tuner", f"BLINK_SCHEDULES={work}/rings", f"{build}/tests/nccl_play", f"{build}/libnccl-tuner-blink.so", "8", "1", "150", "3.4", "0", "8 ranks"],
 }
 OLD = b"what was there before\n"
-MOST = 150 if full else 20     # faults of a command; more are spread. Of those that take long, or are jobs, fewer:
+MOST = 150 if full else 14     # faults of a command; more are spread. Of those that take long, or are jobs, fewer:
 SLOW = {"this machine", "batch of two processes", "check a directory", *JOBS}
 
 

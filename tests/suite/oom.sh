@@ -57,7 +57,7 @@ import os, re, struct, subprocess, sys
 from concurrent.futures import ThreadPoolExecutor
 
 suite, blinkc, preload, work, full = sys.argv[1:]
-FIRST, SPREAD = (150, 40) if full else (12, 12)     # each of the first allocations, and a number of the later ones
+FIRST, SPREAD = (150, 40) if full else (6, 5)     # each of the first allocations, and a number of the later ones
 JOB = "a job of one rank"
 COMMANDS = {
     "compile XML": ["-q", "-g", "0,1,2,4,5,6", "topologies/dgx1v.xml", "-o", "x.json"],

@@ -68,9 +68,9 @@ if [ "$full" ]; then
 	expect "units of servers: more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 8G \
 		--chunk 2K --format csv
 fi
-"$blinkc" -q topologies/kesch-12.xml -o "$work/alike.json"
-folds "thousands of steps that share links" --size 64M --chunk 300000
 if [ "$full" ]; then
+	"$blinkc" -q topologies/kesch-12.xml -o "$work/alike.json"
+	folds "thousands of steps that share links" --size 64M --chunk 300000
 	folds host --executor host --size 9M --chunk 100000
 	expect "more steps than without classes" "$blinkc" simulate "$work/alike.json" --size 1G \
 		--chunk 100 --format csv
