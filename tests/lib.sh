@@ -47,6 +47,10 @@ expect() {
 # The verbs of blinkc, a line each, from its list of them.
 verbs() { "$blinkc" help | sed -nE 's/^  ([a-z]+ +| {9})([a-z-]+) .*/\2/p'; }
 
+# every N: in the quick check one time in N, the first one too; in the full test always. For cases that are much alike.
+turn=0
+every() { [ "$full" ] || [ $((turn++ % $1)) = 0 ]; }
+
 # one_line FILE: that is all it has
 one_line() {
 	local text

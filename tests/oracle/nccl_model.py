@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """NCCL's choices by src/choice/nccl_model.c, as tests/nccl_table.c prints them, against papers/nccl.py.
 
-usage: nccl_table | nccl_model.py
+usage: nccl_table | nccl_model.py [N]       of the jobs, one in N
 
 Channels of several servers, expected times, choices, and the channels of kernels are computed again; 2.4.8, which has
-no
-times, is here. Prints what was held to each other.
+no times, is here. Prints what was held to each other.
 """
 import collections
 import math
@@ -121,8 +120,12 @@ def judge_choice(job, line, times):
 
 
 def main():
-    counts, job, times = collections.Counter(), None, {}
+    every = int(sys.argv[1]) if len(sys.argv) > 1 else 1
+    counts, job, times, jobs = collections.Counter(), None, {}, 0
     for text in sys.stdin:
+        jobs += text.startswith("job ")
+        if jobs % every:
+            continue
         line = text.split()
         counts[line[0]] += 1
         if line[0] == "cards":
@@ -136,7 +139,7 @@ def main():
             times[line[1], line[4], line[2], line[3]] = judge_time(job, line)
         else:
             judge_choice(job, line, times)
-    if any(counts[name] < least for name, least in (("cards", 300), ("job", 300), ("time", 100000), ("choice", 30000))):
+    if any(counts[name] * every < least for name, least in (("cards", 300), ("job", 300), ("time", 100000), ("choice", 30000))):
         sys.exit(f"nccl_model: only {dict(counts)}")
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
 

@@ -48,7 +48,7 @@ done <<<"$rows"
 # ---- what NCCL would choose ----
 
 if "$build/tests/nccl_table" >"$work/nccl" &&
-	held=$(python3 -B "$top/tests/oracle/nccl_model.py" <"$work/nccl" 2>&1); then
+	held=$(python3 -B "$top/tests/oracle/nccl_model.py" "$([ "$full" ] && echo 1 || echo 5)" <"$work/nccl" 2>&1); then
 	ok "NCCL's model in C and in Python: $held"
 else
 	not_ok "NCCL's model in C and in Python: $held"

@@ -351,26 +351,32 @@ for option in --servers=2 --nic-rate=1 --rails --leaf=2 --oversubscription=3; do
 done
 for option in servers leaf; do
 	for number in 0 -1 1.0 "" x 8193 99999999999999999999; do
+		every 3 || continue
 		fails "--$option '$number'" 2 "--$option: " topology --servers 2 --$option="$number" "$v"
 	done
 done
 for option in nic-rate oversubscription; do
 	for number in 0 -1 "" x 1e99 nan; do
+		every 3 || continue
 		fails "--$option '$number'" 2 "--$option: " topology --servers 2 --$option="$number" "$v"
 	done
 done
 for coll in alltoall2 all nothing "" "all reduce"; do
+	every 3 || continue
 	fails "--collective '$coll'" 2 "--collective: $coll" -c "$coll" "$v"
 done
 for links in nothing "" nvlink, ,nvlink "nvlink pcie" NVLINK all,nvlink \
 	aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; do
+	every 3 || continue
 	fails "--links '$links'" 2 "--links: " -l "$links" "$v"
 done
 for number in nan inf -nan 0 0.0009 0.5 1 -0.1 0,05 0x1p-3 "" " 0.1" "0.1 " 0.1x .1 1. 1e 1e999 1e-999 \
 	99999999999999999999 --; do
+	every 3 || continue
 	fails "--epsilon '$number'" 2 "--epsilon: " --epsilon="$number" "$v"
 done
 for number in nan inf 1 0.991 -0.1 -0 0,05 "" x 1e99 --1; do
+	every 3 || continue
 	fails "--tolerance '$number'" 2 "--tolerance: " --tolerance="$number" "$v"
 done
 for number in 0.001 0.49 1e-2 4.9E-1 0.1000000000000000000000000000000000000000001; do
@@ -381,11 +387,13 @@ for number in 0 0.99 0.0; do
 done
 for option in max-depth max-trees; do
 	for number in 0 -1 +1 1.0 1e1 "" x " 1" "1 " 131073 99999999999999999999 0x10 inf --; do
+		every 3 || continue
 		fails "--$option '$number'" 2 "--$option: " --$option="$number" "$v"
 	done
 	does "--$option 131072" -q --$option 131072 -g 0,1,2 "$v"
 done
 for time in 0 0s -1s +1s "" s ms 1h 1S "1 s" " 1s" .5s 1e3 0.0001ms 99999999s 99999999999999999999 inf 1ss; do
+	every 3 || continue
 	fails "--budget '$time'" 2 "--budget: " --budget="$time" "$v"
 done
 for time in 1 1.5 10s 500ms 2m 0.5s 1ms; do
@@ -408,6 +416,7 @@ for option in --links=nvlink -lall --pareto --max-trees=9 "-p mwu"; do
 done
 does "--hybrid with --packing exact" -q --hybrid -p exact -g 0,1,2 "$v"
 for sizes in 0 "" , 1, ,1 1k 1KB 1.5M -1 +1 " 1" 1T 1152921504606846977 1073741825G 99999999999999999999 1,2x; do
+	every 3 || continue
 	fails "--size '$sizes'" 2 "--size: " --size="$sizes" "$v"
 	fails "check --size '$sizes'" 2 "--size: " check --size="$sizes" "$work/default.json"
 done
@@ -417,11 +426,13 @@ does "--size of 2^60" --size=1152921504606846976,1024M,1G,1 --hybrid -g 0,1,2 "$
 fails "--pareto=3" 2 "--pareto=3: takes no argument" --pareto=3 "$v"
 fails "--root of allreduce" 2 "allreduce has no root" -r 0 "$v"
 for format in xml canonical nothing "" JSON; do
+	every 3 || continue
 	fails "compile --format '$format'" 2 "--format: $format" --format "$format" "$v"
 done
 fails "convert a topology --format cu" 3 "dgx1v.xml: a topology: want a schedule; blinkc FILE compiles one" \
 	convert --format cu "$v"
 for ending in txt xml JSON cuda "" so; do
+	every 3 || continue
 	fails "compile -o x.$ending" 2 "no format ends in \".$ending\"" -o "x.$ending" "$v"
 done
 fails "convert -o x.txt" 2 "no format ends in" convert -o x.txt "$v"
@@ -448,11 +459,13 @@ does "--budget of mwu" -q -p mwu --budget 10s -c reduce "$v"
 # ---- bad choices: exit 3, 5; files: exit 8 ----
 
 for gpus in 8 gpu8 "" , 0, ,0 "0 9" " 0," 0x1 -1 gpu 4294967296 99999999999999999999 0,1,gpu1 0,0; do
+	every 3 || continue
 	fails "--gpus '$gpus'" 3 "--gpus: " -g "$gpus" "$v"
 done
 fails "--gpus 3: alone" 3 "want at least 2" -g 3 "$v"
 fails "--gpus 1,gpu1: twice" 3 "gpu1 is given twice" -g 1,gpu1 "$v"
 for root in 3 -1 gpu3 1.5 "" 99999999999999999999 nvlink; do
+	every 3 || continue
 	fails "--root '$root' of three" 3 "--root: $root" -c broadcast -g 0,1,2 -r "$root" "$v"
 done
 does "--root by id" -q -c broadcast -g gpu5,gpu7,gpu4 -r gpu4 "$v"
@@ -810,6 +823,7 @@ for xml in "$top"/topologies/*.xml; do
 	name=$(basename "$xml" .xml) json=${xml%.xml}.json
 	# Of a thousand GPUs and more: they are made of servers as those of others.
 	[ "$full" ] || case $name in abci-2048 | superpod-h100-4su) continue ;; esac
+	every 3 || continue
 	does "convert $name.xml to JSON" convert "$xml" -o x.json
 	does "and back" convert x.json -o y.xml
 	does "and again" convert y.xml -o z.json
@@ -829,6 +843,7 @@ for xml in "$top"/topologies/*.xml; do
 	rm -f -- *
 done
 for json in "$top"/topologies/*.json "$top"/tests/fuzz/corpus/fuzz_topology/*.json; do
+	every 2 || continue
 	name=$(basename "$json" .json)
 	"$blinkc" convert "$json" -o x.xml && "$blinkc" convert x.xml -o y.json && "$blinkc" convert y.json -o y.xml &&
 		"$blinkc" convert "$json" -o z.json

@@ -7,7 +7,8 @@ export FUZZ_TOPOLOGIES=$top/topologies
 for source in tests/fuzz/fuzz_*.c; do
 	name=$(basename "$source" .c)
 	shopt -s nullglob
-	files=("$top/tests/fuzz/corpus/$name/"* "$top/tests/fuzz/found/$name/"*)
+	files=("$top/tests/fuzz/corpus/$name/"*)
+	[ ! "$full" ] || files+=("$top/tests/fuzz/found/$name/"*)
 	(cd "$work" && exec "$build/tests/fuzz/$name" "${files[@]}") >"$work/out" 2>&1
 	got=$?
 	n=$(sed -n 's/^.*: \([0-9]*\) files, .*/\1/p' "$work/out")

@@ -91,7 +91,7 @@ else
 	made=" $(sed -n 's/^CUBINS_all = //p' Makefile) "
 	# shellcheck disable=SC2086 # names
 	for arch in $([ "$full" ] && some $archs || { head -1; tail -1; } <<<"$archs"); do
-		types="move float32"
+		types="${full:+move }float32"
 		[[ ! $full || $made != *" ${arch#sm_} "* ]] || types=$all
 		for type in $types; do assembled "$type$later" "$type" "$arch"; done
 	done

@@ -34,7 +34,7 @@ for t in dgx1v dgx-a100 mi250 kesch summit mi300x; do
 		grep -oE '\<(NV[0-9]+|XGMI[0-9]+|PIX|PXB|PHB|NODE|SYS)\>' | sort | uniq -c; }
 	expect "shuffled $t: the same entries" cmp <(entries "$t") <(entries "shuffled $t")
 done
-for seed in $(seq 1 "${SEEDS:-$([ "$full" ] && echo 12 || echo 6)}"); do
+for seed in $(seq 1 "${SEEDS:-$([ "$full" ] && echo 12 || echo 3)}"); do
 	oracle random_machine "$seed" >"$work/t.json"
 	machine "random $seed" "$work/t.json"
 done

@@ -9,8 +9,8 @@ right() { "$perf" "$@" -b 1K -e 48K -i 47K -n 1 -w 0 >"$work/log" 2>&1 &&
 
 expect "all collectives over up to 4 GPUs of a DGX-1V" "$blinkc" batch -q topologies/dgx1v.xml --sizes 2-4 \
 	--collectives all -o "$work/s"
-every=${full:+13}	# in `make check` a quarter of them
-every=${every:-52}
+every=${full:+13}	# in `make check` an eighth of them
+every=${every:-104}
 oracle snippet - "$work/s/index.json" "$every" >"$work/jobs" <<'END'
 import itertools, json, random, sys
 random.seed(3)
@@ -161,7 +161,7 @@ while read -r gpus; do
 		cmp -s "$work/json.out" "$work/lookup.out" || wrong=$((wrong + 1))
 		grep -q ': 0 wrong' "$work/lookup.out" && found=$((found + 1))
 	done
-done < <(oracle snippet - "$([ "$full" ] && echo 300 || echo 40)" <<'END'
+done < <(oracle snippet - "$([ "$full" ] && echo 300 || echo 15)" <<'END'
 import random, sys
 random.seed(5)
 for _ in range(int(sys.argv[1])):

@@ -78,19 +78,24 @@ mkdir "$work/broken"
 oracle msccl broken "$work/own/four.xml" "$work/broken"
 "$blinkc" check "$work/broken"/[!l]*.xml >"$work/said" 2>&1
 "$blinkc" lint -q "$work/broken"/lint-*.xml >>"$work/said"
-mapfile -t said <"$work/said"
+# What is said of each file, in lines.
+declare -A said=()
+while IFS= read -r line; do
+	file=${line#*"$work/broken/"}
+	said[${file%%:*}]+=$line$'\n'
+done <"$work/said"
 names=()
 for file in "$work/broken"/*; do
 	name=${file##*/}
 	rule=${name%%.*}
 	rule=${rule#lint-}
 	found=0 other=
-	for line in "${said[@]}"; do
-		[[ $line == */$name:* ]] || continue
+	while IFS= read -r line; do
+		[ "$line" ] || continue
 		found=1
 		if [ "$rule" = right ]; then want=': valid$'; else want="$name:[0-9]+: $rule: "; fi
 		[[ $line =~ $want ]] || other=$line
-	done
+	done <<<"${said[$name]:-}"
 	[ "$found$other" = 1 ] || not_ok "$name: ${other:-nothing is said}"
 	names+=("$rule")
 done

@@ -65,18 +65,19 @@ count() {
 export BLINK_BACKEND=host BLINK_TIMEOUT=60s
 unset BLINK_SCHEDULES BLINK_DEBUG LD_PRELOAD
 scenarios="processes deaths threads one_thread groups nonblocking scalable split shrink operations errors failing"
-for n in 1 2 ${full:+3} 8; do
+for n in 1 ${full:+2 3} 8; do
 	# shellcheck disable=SC2086
 	BLINK_NCCL=none count "alone, $n ranks" "$build/tests/nccl/program" $n $scenarios
 done
 
 # On GPUs: the virtual ones. Of tests/virtual_gpu the library of the driver alone.
 if have_kernels; then
+	[ "$full" ] && some=$scenarios || some="deaths threads one_thread nonblocking split errors"
 	for n in 4 ${full:+8}; do
 		# shellcheck disable=SC2086
 		BLINK_NCCL=none BLINK_BACKEND='' LD_LIBRARY_PATH=$build/tests/virtual_gpu \
 			VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so \
-			count "alone, $n GPUs" "$build/tests/nccl/program" $n servers $scenarios
+			count "alone, $n GPUs" "$build/tests/nccl/program" $n servers $some
 	done
 	for kind in ${full:+asan} ${full:+tsan}; do
 		gpus=$build/$kind/tests/virtual_gpu

@@ -84,6 +84,7 @@ wrong "a schedule of another machine" 3 "copy/$file: topology.digest" $file \
 	'd["topology"]["digest"] = "sha256:" + 64 * "0"'
 wrong "an index without entries" 3 "none" index.json 'd["schedules"] = []'
 for what in rate bound trees depth; do
+	every 2 || continue
 	wrong "an index with another $what" 3 "$what of the entry for broadcast/" index.json \
 		"d['schedules'][0]['$what'] += 1"
 done

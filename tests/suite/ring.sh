@@ -45,23 +45,25 @@ case_of() {
 	done
 }
 case_of "DGX-1V" 150 8 topologies/dgx1v.xml
-case_of "DGX-1P" 80 8 topologies/dgx1p.xml
 case_of "two GPUs" 50 2 topologies/dgx1v.xml -g 0,3
-case_of "MI300X" 336 8 topologies/mi300x.xml
-case_of "4 of an MI300X" 96 4 topologies/mi300x.xml -g 0,1,2,3
 case_of "6 of an MI300X" 192 6 topologies/mi300x.xml -g 0,1,2,3,4,5
-case_of "DGX-2" 150 16 topologies/dgx2.xml
+if [ "$full" ]; then
+	case_of "DGX-1P" 80 8 topologies/dgx1p.xml
+	case_of "MI300X" 336 8 topologies/mi300x.xml
+	case_of "4 of an MI300X" 96 4 topologies/mi300x.xml -g 0,1,2,3
+	case_of "DGX-2" 150 16 topologies/dgx2.xml
+fi
 case_of "two boxes of A100" 200 16 --synthetic "server:2 gpu:8 switch:300 nic:8@25 rails pcie:50"
 # Rings that share links: a prism has two rings of whole links, and of parts three; all GPUs have six either way.
 case_of "a prism of a DGX-1P" 40 6 topologies/dgx1p.xml -g 0,1,2,4,5,6 -l nvlink
 algorithm=shared-ring
 case_of "links shared: a prism of a DGX-1P" 60 6 topologies/dgx1p.xml -g 0,1,2,4,5,6
-case_of "links shared: DGX-1V" 150 8 topologies/dgx1v.xml
+[ ! "$full" ] || case_of "links shared: DGX-1V" 150 8 topologies/dgx1v.xml
 # One server after the other: as much as the NICs, 4 of 24 GB/s and 16 through the other socket's, or of a DGX-1P 4 of
 # 12.
 "$blinkc" topology --servers 2 topologies/mi250.xml -o "$work/mi250.json" &&
 	"$blinkc" topology --servers 2 topologies/dgx1p.xml -o "$work/dgx1p.json"
-case_of "links shared: 8 dies of two MI250 each" 112 16 "$work/mi250.json" -g s0:0-7,s1:0-7
+[ ! "$full" ] || case_of "links shared: 8 dies of two MI250 each" 112 16 "$work/mi250.json" -g s0:0-7,s1:0-7
 case_of "links shared: two DGX-1P" 48 16 "$work/dgx1p.json"
 algorithm=ring
 if [ "$full" ]; then

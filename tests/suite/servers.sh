@@ -39,13 +39,13 @@ right() {
 	expect "$name, executed" "$perf" "$work/s.json" -b "$bytes" -e "$bytes" -n 1 -w 0
 }
 
-turn=0
+jobs_seen=0
 while read -r name topology gpus; do
-	turn=$((turn + 1))
+	jobs_seen=$((jobs_seen + 1))
 	root=$(($(tr -cd , <<<"$gpus" | wc -c) / 2))
 	# In the quick check each job has some: those that none has are others turned round.
 	for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
-		case $full-$((turn % 2)):$c in
+		case $full-$((jobs_seen % 2)):$c in
 		1-* | -0:allreduce | -0:scatter | -1:broadcast | -1:allgather | -1:alltoall) ;;
 		*) continue ;;
 		esac
@@ -86,10 +86,10 @@ fi
 unequal() {	# NAME, TREES MORE THAN RANKS, OPTIONS...
 	local name=$1 most=$2 c
 	shift 2
-	turn=$((turn + 1))
+	jobs_seen=$((jobs_seen + 1))
 	for c in allreduce allgather reducescatter; do
 		# One of both in the quick check.
-		case $full-$((turn % 2)):$c in 1-* | -0:allreduce | -1:allgather) ;; *) continue ;; esac
+		case $full-$((jobs_seen % 2)):$c in 1-* | -0:allreduce | -1:allgather) ;; *) continue ;; esac
 		right "$name $c" "$@" -c $c --summary json
 		if oracle snippet - "$work/err" "$most" <<'PY'; then ok \
 			"$name $c: at the bound, few trees"; else not_ok "$name $c: $(cat "$work/err")"; fi

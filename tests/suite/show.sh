@@ -68,13 +68,14 @@ judge_all() {
 }
 
 machines='dgx1v dgx2 mi250 pcie-8gpu summit dgx-h100-nvls'
-turn=0
+other=0
 for c in broadcast reduce allreduce gather scatter allgather reducescatter alltoall; do
 	# Without $full, a collective on every other machine, and the next one on the others.
-	turn=$((!turn))
+	other=$((!other))
 	for m in $machines; do
-		turn=$((!turn))
-		[ "$full" ] || [ $turn = 0 ] || continue
+		other=$((!other))
+		[ "$full" ] || [ $other = 0 ] || continue
+		every 2 || continue
 		# The largest take longest.
 		case $full$m:$c in mi250:reducescatter | mi250:reduce | mi250:gather) continue ;; esac
 		"$blinkc" -q "topologies/$m.xml" -c $c -o "$work/all/$m $c.json" || not_ok "$m $c: exit $?"

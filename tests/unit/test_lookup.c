@@ -297,13 +297,14 @@ test_broken(const Index *index, const Text *bytes)
 {
 	int wrong = 0, taken = 0, refused = 0;
 	char *broken = malloc(bytes->size);
-	for (size_t size = 0; size < bytes->size; size += 1 + (size_t)below(16)) {
+	size_t step = quick_check() ? 4 : 1;
+	for (size_t size = 0; size < bytes->size; size += step * (1 + (size_t)below(16))) {
 		write_bytes("index.lookup", bytes->data, size);
 		wrong += uses(index) != 0;
 	}
 	ok(wrong == 0, "cut short anywhere, it is not taken");
 	wrong = 0;
-	for (size_t at = 0; at < bytes->size; at++) {
+	for (size_t at = 0; at < bytes->size; at += step) {
 		memcpy(broken, bytes->data, bytes->size);
 		broken[at] = (char)(below(2) ? ~broken[at] : broken[at] ^ 1 << below(8));
 		write_bytes("index.lookup", broken, bytes->size);
