@@ -264,7 +264,8 @@ kernels_encode(const struct type *t, float f, uint64_t want)
 	return true;
 }
 
-/* Every value, in the quick check one of seven of 16 bits; its middles to its neighbours, and the floats next to them. */
+/* Every value, in the quick check one of seven of 16 bits; its middles to its neighbours, and the floats next to
+ * them. */
 static int
 test_conversions(void)
 {
