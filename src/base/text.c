@@ -70,14 +70,18 @@ void
 text_printf(Text *text, const char *format, ...)
 {
 	char line[1024];
-	va_list args;
+	va_list args, again;
 	va_start(args, format);
+	va_copy(again, args);
 	int n = vsnprintf(line, sizeof line, format, args);
-	va_end(args);
-	if (n < 0 || (size_t)n >= sizeof line)
+	if (n < 0)
 		text->failed = true;
-	else
+	else if ((size_t)n < sizeof line)
 		text_add(text, line, (size_t)n);
+	else if (text_reserve(text, (size_t)n))
+		text->size += (size_t)vsnprintf(text->data + text->size, (size_t)n + 1, format, again);
+	va_end(again);
+	va_end(args);
 }
 
 char *

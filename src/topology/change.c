@@ -1,6 +1,8 @@
 /* What is left of a machine that has lost links, GPUs, NICs or switches; and machines whose GPUs forward data of
  * others. The digest of what is left is that of the machine's file with these parts taken out. */
 #include "topology/topology.h"
+#include "base/limits.h"
+#include "base/printable.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -287,6 +289,8 @@ topo_without(Ctx *ctx, const Topology *machine, const Loss *loss, int n, Topolog
 	*topo = *machine;
 	TRY(copy_left(ctx, machine, &left, topo, now));
 	text_printf(&name, "%s without %s", machine->name, lost);
+	if (name.size > LIMIT_TEXT_BYTES)
+		name.size = utf8_valid(name.data, LIMIT_TEXT_BYTES);
 	topo->name = text_keep(&ctx->run, &name);
 	if (!topo->name)
 		return fail_memory(ctx);
