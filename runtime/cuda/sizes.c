@@ -9,9 +9,14 @@
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
- * Chunks: a strip of c chunks over d hops takes the time of c + d - 1 chunks, since the last hop begins when the first
- * d - 1 have had one. 32 chunks for each hop make that 3 % more than the strip alone. From 8 KiB on a chunk takes
- * longer to move than its flag, and above 128 KiB nothing is gained.
+ * Chunks: a strip of S bytes over d hops in chunks of c takes the time of S / c + d - 1 chunks, since the last hop
+ * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are
+ * looked at and set, and the block has two barriers. So c = sqrt(S t0 R / (d - 1)) takes least, up to where other
+ * blocks' data hide t0: when c / R + t0 is no more than the time of c at the block's share of the links. Assumed,
+ * not measured, are t0 of 4 us, from what ptxas makes of the kernels and the latencies of GPUs; R of 20 GB/s; and a
+ * share of 10, since a quarter of a GPU's blocks share its links: 7.5 on a DGX-1V, 13.6 on an H100. Chunks are
+ * multiples of what the pass over vectors takes in a round (kernels/pass.h): 4 of all threads, or where that is too
+ * long one of all.
  *
  * Copies: each takes a copy engine some us to begin, and a driver to be told, so that chunks are longer, and few: what
  * is told of a call, 5 operations for a chunk of a lane, must not fill the driver's queue of a stream, of about 1000,
@@ -25,9 +30,10 @@ enum {
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
-	CHUNKS_OF_HOP = 32,
-	CHUNK_LEAST = 8 << 10,
-	CHUNK_MOST = 128 << 10,
+	CHUNK_COST = 80 << 10,		/* bytes: t0 R */
+	CHUNK_SHORT = 16 * GPU_THREADS,	/* a vector of each thread */
+	CHUNK_ROUND = 4 * CHUNK_SHORT,
+	CHUNK_MOST = 96 << 10,
 	COPIES_OF_HOP = 8,
 	COPY_CHUNK_LEAST = 256 << 10,
 	UNIT = 16,			/* bytes that a thread moves at once */
@@ -105,6 +111,26 @@ take_packets(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out
 	return true;
 }
 
+/* The greatest integer of which the square is at most x. */
+static int64_t
+root_of(int64_t x)
+{
+	int64_t root = 0;
+	for (int64_t bit = (int64_t)1 << 31; bit > 0; bit >>= 1)
+		if ((root + bit) * (root + bit) <= x)
+			root += bit;
+	return root;
+}
+
+/* A multiple of rounds, or for short strips of vectors of all threads; at most `most`, where that is not less. */
+static int64_t
+chunk_of(int64_t strip, int depth, int64_t most)
+{
+	int64_t best = root_of(least(strip, (int64_t)1 << 40) / (depth > 2 ? depth - 1 : 1) * CHUNK_COST);
+	int64_t of = least(best, most) < CHUNK_ROUND ? CHUNK_SHORT : CHUNK_ROUND;
+	return between(CHUNK_SHORT, (best + of / 2) / of * of, least(CHUNK_MOST, most / of * of));
+}
+
 /* Rings and packets are of other memory: `ring_share` is what slots have to fit into. */
 static int
 take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, struct blink_error *err)
@@ -113,7 +139,7 @@ take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, 
 	int64_t strip = elements * asked->size;
 	int64_t room = share(asked->ring_bytes, rings * width), slot = asked->chunk_bytes;
 	if (slot == 0)
-		slot = between(CHUNK_LEAST, strip / CHUNKS_OF_HOP / (asked->depth > 0 ? asked->depth : 1), CHUNK_MOST);
+		slot = chunk_of(strip, asked->depth, room / GPU_SLOTS_LEAST);
 	slot = (least(slot, strip) + UNIT - 1) / UNIT * UNIT;
 	slot = between(UNIT, slot, room / GPU_SLOTS_LEAST / UNIT * UNIT);
 	if (room < GPU_SLOTS_LEAST * UNIT || strip / slot >= GPU_CHUNKS_MAX)

@@ -92,6 +92,38 @@ chosen(int64_t bytes, int64_t chunk_bytes)
 	return s;
 }
 
+/* Times of a strip in chunks of so many bytes, in those of a byte of a block alone: 80 KiB are what a chunk costs
+ * besides its own, and a byte takes two where blocks share the links. */
+static double
+strip_time(double strip, double chunk, int depth)
+{
+	double chunks = strip / chunk > 1 ? strip / chunk : 1;
+	return (chunks + depth - 1) * (chunk > 80 * KIB ? 2 * chunk : chunk + 80 * KIB);
+}
+
+/* Chunks of the messages of an allreduce by 6 trees are multiples of what the kernels' pass over vectors takes, 32 KiB,
+ * or 8 where a strip is short; and twice or half as long, a strip would take no less time, but for that rounding. */
+static int
+chunks_wrong(int64_t bytes, int blocks, int depth)
+{
+	const struct gpu_asked a = { .message = bytes, .longest = bytes / 24 + 1, .size = 4, .rings = 2, .segments = 6,
+	    .stages = 2, .moved = bytes / 4, .n_ranks = 8, .blocks = blocks, .depth = depth, .ring_bytes = 4 * MIB };
+	struct gpu_sizes s;
+	struct blink_error err = { 0 };
+	if (gpu_sizes_choose(&a, &s, &err) != blinkSuccess)
+		return 1;
+	double strip = (double)s.strip * 4, chunk = (double)s.slot_bytes, time = strip_time(strip, chunk, depth);
+	bool most = s.slot_bytes == 96 * KIB || (s.slot_bytes + 32 * KIB) * GPU_SLOTS_LEAST > s.ring_share;
+	bool right = (s.slot_bytes % (8 * KIB) == 0 && (s.slot_bytes < 32 * KIB || s.slot_bytes % (32 * KIB) == 0))
+	    || s.slot_bytes == s.strip * 4;
+	right = right && time < 1.05 * strip_time(strip, chunk / 2, depth)
+	    && (time < 1.05 * strip_time(strip, chunk * 2, depth) || most);
+	if (!right)
+		printf("# %lld bytes, %d blocks, depth %d: strips of %.0f in chunks of %.0f\n", (long long)bytes,
+		    blocks, depth, strip, chunk);
+	return !right;
+}
+
 /* Where a peer's memory is mapped on both routes, that it can be accessed decides for all but what avoids NVLink. */
 static bool
 routes_right(void)
@@ -125,7 +157,13 @@ main(void)
 	failed |= report(chosen(4, 0).width != 1 || chosen(64 * KIB, 0).width < 8 || chosen(64 * MIB, 0).width != 16,
 	    "strips grow with the message");
 	failed |= report(chosen(4, 64).slots == 0 || chosen(MIB, 4096).slot_bytes != 4096 ||
-	    chosen(MIB, 4097).slot_bytes != 4112 || chosen(64 * MIB, 0).slot_bytes > 128 * KIB, "chunks as asked");
+	    chosen(MIB, 4097).slot_bytes != 4112 || chosen(64 * MIB, 0).slot_bytes > 96 * KIB, "chunks as asked");
+	int chunks = 0;
+	for (int64_t bytes = 512 * KIB; bytes <= 256 * MIB; bytes += bytes / 3 / 256 * 256)
+		for (int depth = 2; depth < 12; depth++)
+			for (int blocks = 16; blocks <= 132; blocks += 29)
+				chunks += chunks_wrong(bytes, blocks, depth);
+	failed |= report(chunks, "chunks of whole rounds, of about the best length");
 	const struct gpu_asked many = { .message = 4, .longest = 1, .size = 4, .rings = GPU_FLAGS + 1, .n_ranks = 2,
 	    .blocks = 64, .ring_bytes = MIB, .packet_bytes = MIB };
 	struct gpu_sizes s;

@@ -461,6 +461,19 @@ sleep_until(int64_t ns)
 		;
 }
 
+void
+links_wait_for_fence(void)
+{
+	static int64_t cost = -1;
+	int64_t ns = __atomic_load_n(&cost, __ATOMIC_RELAXED);
+	if (ns < 0) {
+		ns = setting("VIRTUAL_GPU_FENCE", 0) * setting("VIRTUAL_GPU_SCALE", 0);
+		__atomic_store_n(&cost, ns, __ATOMIC_RELAXED);
+	}
+	if (ns > 0)
+		sleep_until(now_ns() + ns);
+}
+
 /* Move the clock of a link; returns where it is then. */
 static int64_t
 occupy(int link, int64_t now, int64_t ns)

@@ -72,6 +72,7 @@ struct runner {
 	struct early early[EARLY_MOST], recent[RECENT];
 	unsigned n_early, n_recent;	/* n_recent: so far */
 	unsigned fences;		/* of the block, at its last barrier */
+	bool has_fenced;		/* since its last barrier */
 };
 
 static _Thread_local struct runner *self;
@@ -420,6 +421,9 @@ virtual_gpu_fence(void)
 	die_in_time();
 	pay(r, r->in, false);
 	pay(r, r->out, true);
+	if (!r->has_fenced)
+		links_wait_for_fence();
+	r->has_fenced = true;
 	let_go(r);
 	r->n_early = 0;
 	atomic_fetch_add(&r->block->fences, 1);
@@ -487,5 +491,6 @@ virtual_gpu_barrier(void)
 	if (fences != r->fences)
 		r->n_early = 0;
 	r->fences = fences;
+	r->has_fenced = false;
 	end_if_lost(r);
 }

@@ -96,13 +96,47 @@ wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t coun
 	}
 }
 
+/* n vectors from i on, aligned. */
+FN void
+move_through(const char *from, char *to, bool sends, int64_t i, int n)
+{
+	struct vector v[AT_ONCE];
+	UNROLLED
+	for (int u = 0; u < n; u++) {
+		const char *at = from + (i + u * (int64_t)all_threads()) * VECTOR;
+		v[u] = sends ? load16(at) : load16_fresh(at);
+	}
+	UNROLLED
+	for (int u = 0; u < n; u++)
+		store16(to + (i + u * (int64_t)all_threads()) * VECTOR, v[u]);
+}
+
+/* Whole vectors: returns how many. */
+FN int64_t
+move_slot_fast(const char *from, char *to, bool sends, int64_t vectors)
+{
+	int64_t round = AT_ONCE * (int64_t)all_threads(), i = 0;
+	NOT_UNROLLED
+	for (; i + round <= vectors; i += round)
+		move_through(from, to, sends, i + this_thread(), AT_ONCE);
+	NOT_UNROLLED
+	for (i += this_thread(); i < vectors; i += all_threads())
+		move_through(from, to, sends, i, 1);
+	return vectors;
+}
+
 /* Through a slot, by all threads. */
 FN void
 move_slot(const struct gpu_message *m, char *slot, int64_t at, int64_t bytes)
 {
 	unsigned unit = unit_of(m->data, NULL, bytes);
+	int64_t done = 0;
+	if (unit_of(m->data, NULL, 0) == VECTOR && m->sends)
+		done = move_slot_fast(m->data + at, slot, true, bytes / VECTOR);
+	else if (unit_of(m->data, NULL, 0) == VECTOR)
+		done = move_slot_fast(slot, m->data + at, false, bytes / VECTOR);
 	NOT_UNROLLED
-	for (int64_t i = this_thread(); i * VECTOR < bytes; i += all_threads()) {
+	for (int64_t i = done + this_thread(); i * VECTOR < bytes; i += all_threads()) {
 		int64_t part = least(VECTOR, bytes - i * VECTOR);
 		char *user = m->data + at + i * VECTOR;
 		if (m->sends)

@@ -80,67 +80,81 @@ unit_of(const char *own, const char *output, int64_t bytes)
 	return all & (0 - all);
 }
 
-/* n vectors from vector i on, `step` apart: of a chunk at `at` of the strip, or of a slot at `place`. */
+/* Vector i: of a chunk at `at` of the strip, or of a slot at `place`. */
 #define OF_USER(p, i) ((p) + at + (i) * VECTOR)
 #define OF_SLOT(l, i) (b->place[l] + (i) * VECTOR)
 
-/* Whole vectors of a chunk, AT_ONCE by each thread, aligned and not divided: returns where it ended. */
-FN int64_t
-move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op)
+/* n vectors of a chunk, from i on, aligned and not divided. n is known to the compiler. */
+FN void
+move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i, int n, enum operation op)
 {
-	int64_t step = all_threads(), whole = vectors - vectors % (AT_ONCE * step);
-	NOT_UNROLLED
-	for (int64_t i = this_thread(); i < whole; i += AT_ONCE * step) {
-		struct vector v[AT_ONCE], more[AT_ONCE];
+	int64_t step = all_threads();
+	struct vector v[AT_ONCE], more[AT_ONCE];
+	UNROLLED
+	for (int u = 0; u < n; u++)
+		v[u] = s->own ? load16(OF_USER(s->own, i + u * step)) : load16_fresh(OF_SLOT(0, i + u * step));
+	if (!MOVES && s->scales) {
 		UNROLLED
-		for (int u = 0; u < AT_ONCE; u++)
-			v[u] = s->own ? load16(OF_USER(s->own, i + u * step)) : load16_fresh(OF_SLOT(0, i + u * step));
-		if (!MOVES && s->scales) {
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				v[u] = scale(v[u], b->call.scale);
-		}
-		NOT_UNROLLED
-		for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++) {
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				more[u] = load16_fresh(OF_SLOT(l, i + u * step));
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				v[u] = combine(op, v[u], more[u], 4);
-		}
-		if (s->output) {
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				store16(OF_USER(s->output, i + u * step), v[u]);
-		}
-		LANES
-		for (int l = s->n_from; l < s->n_from + s->n_to; l++) {
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				store16(OF_SLOT(l, i + u * step), v[u]);
-		}
+		for (int u = 0; u < n; u++)
+			v[u] = scale(v[u], b->call.scale);
 	}
-	return whole;
+	NOT_UNROLLED
+	for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++) {
+		UNROLLED
+		for (int u = 0; u < n; u++)
+			more[u] = load16_fresh(OF_SLOT(l, i + u * step));
+		UNROLLED
+		for (int u = 0; u < n; u++)
+			v[u] = combine(op, v[u], more[u], 4);
+	}
+	if (s->output) {
+		UNROLLED
+		for (int u = 0; u < n; u++)
+			store16(OF_USER(s->output, i + u * step), v[u]);
+	}
+	LANES
+	for (int l = s->n_from; l < s->n_from + s->n_to; l++) {
+		UNROLLED
+		for (int u = 0; u < n; u++)
+			store16(OF_SLOT(l, i + u * step), v[u]);
+	}
 }
 
-FN int64_t
+/* Whole vectors of a chunk, aligned and not divided: AT_ONCE by each thread, as long as all have as many, and the rest
+ * one by one. */
+FN void
+move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op)
+{
+	int64_t round = AT_ONCE * (int64_t)all_threads(), i = 0;
+	NOT_UNROLLED
+	for (; i + round <= vectors; i += round)
+		move_vectors(b, s, at, i + this_thread(), AT_ONCE, op);
+	NOT_UNROLLED
+	for (i += this_thread(); i < vectors; i += all_threads())
+		move_vectors(b, s, at, i, 1, op);
+}
+
+FN void
 move_fast_any(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op)
 {
 #ifdef KERNEL_TYPE
 	if (!LONG)
 		switch (op) {
 		case PROD:
-			return move_fast(b, s, at, vectors, PROD);
+			move_fast(b, s, at, vectors, PROD);
+			return;
 		case MAX:
-			return move_fast(b, s, at, vectors, MAX);
+			move_fast(b, s, at, vectors, MAX);
+			return;
 		case MIN:
-			return move_fast(b, s, at, vectors, MIN);
+			move_fast(b, s, at, vectors, MIN);
+			return;
 		default:
-			return move_fast(b, s, at, vectors, SUM);
+			move_fast(b, s, at, vectors, SUM);
+			return;
 		}
 #endif
-	return move_fast(b, s, at, vectors, op);
+	move_fast(b, s, at, vectors, op);
 }
 
 /* Vector i of a chunk, of which `bytes` are the caller's. */
@@ -169,8 +183,10 @@ move_chunk(const struct block *b, const struct strip *s, int32_t chunk, enum ope
 {
 	int64_t at = chunk * s->chunk_bytes, bytes = least(s->chunk_bytes, s->bytes - at), from = 0;
 	unsigned unit = unit_of(s->own, s->output, bytes);
-	if (!s->divides && unit_of(s->own, s->output, 0) == VECTOR)
-		from = move_fast_any(b, s, at, bytes / VECTOR, op);
+	if (!s->divides && unit_of(s->own, s->output, 0) == VECTOR) {
+		from = (int64_t)((uint64_t)bytes / VECTOR);
+		move_fast_any(b, s, at, from, op);
+	}
 	NOT_UNROLLED
 	for (int64_t i = from + this_thread(); i * VECTOR < bytes; i += all_threads())
 		move_vector(b, s, at, i, least(VECTOR, bytes - i * VECTOR), unit, op);
