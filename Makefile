@@ -99,7 +99,7 @@ all: $(B)/blinkc $(B)/libblink.so $(B)/libblink-nccl.so $(B)/blink/libblink-audi
 help:
 	@echo "make quickstart   install what is needed, build, compile topologies/dgx1v.xml, execute the schedule, show it"
 	@echo "make              build/blinkc, build/blink-perf, libblink.so and libnccl-tuner-blink.so; V=1 shows the commands"
-	@echo "make check        the quick tests, some minutes once they are built; first installs what they need"
+	@echo "make check        the quick tests, two minutes once they are built; first installs what they need"
 	@echo "make check-full   all tests: also sanitizers, valgrind, fuzzing, packages, a browser, large machines"
 	@echo "make check-torch  PyTorch with libblink; first installs PyTorch in $(B)/torch, 6 GB, from PyPI"
 	@echo "make coverage     which lines of runtime/ the tests execute: at least 80 % of each file, also of processes that are killed"

@@ -364,18 +364,26 @@ log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const 
 	    pack->n_trees, pack_depth(pack, p->work), seconds, better ? better : "not better");
 }
 
+static double
+cpu_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static Status
 run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 {
 	Packing *pack = NULL;
-	clock_t start = clock();
+	double start = cpu_seconds();
 	TRY(row->pack(ctx, p, &pack));
 	p->n_ran++;
 	p->over_servers |= pack && row->over_servers;
 	p->planned |= pack && row->ends;
 	p->optimal |= pack && row->promise == OPTIMAL;
 	const char *better = pack == p->best ? NULL : plan_better(p->in, pack, p->best, p->work);
-	log_packer(ctx, p, row, pack, (double)(clock() - start) / CLOCKS_PER_SEC, better);
+	log_packer(ctx, p, row, pack, cpu_seconds() - start, better);
 	p->by = better ? row : p->by;
 	p->best = better ? pack : p->best;
 	return OK;

@@ -309,7 +309,7 @@ judge_output(const Verb *verb, const Options *opt, const Text *out)
 	if (kind == FILE_SCHEDULE)
 		REQUIRE(sched_read_verified(&ctx, "output", out->data, out->size, &sched) == OK, "%s\n%s",
 		    ctx.error.text, out->data);
-	else if (kind == FILE_TOPOLOGY && !(verb->bit & TOPOLOGY))
+	else if (kind == FILE_TOPOLOGY && !(verb->bit & TOPOLOGY) && !(format && strcmp(format, "canonical") == 0))
 		REQUIRE(topo_read(&ctx, "output", NULL, out->data, out->size, &topo) == OK, "%s\n%s", ctx.error.text,
 		    out->data);
 	else if (format && strcmp(format, "json") == 0 && *out->data == '{')
