@@ -180,7 +180,7 @@ processes_play(int n, bool (*play)(struct rank *))
 		if (child[i] == 0) {
 			struct rank r = { .number = i, .n = n, .id = &id, .play = play, .backend = "cuda" };
 			if (sees_own_gpu) {
-				char number[8];
+				char number[16];
 				snprintf(number, sizeof number, "%d", i);
 				setenv("CUDA_VISIBLE_DEVICES", number, 1);
 			}
