@@ -167,6 +167,7 @@ take_built_in(struct choosing *c, bool small, const char *why)
 {
 	Choice *out = c->out;
 	out->built_in = (struct built_in){ .coll = c->coll, .root = c->root, .small = small };
+	out->unserved = strncmp(why, ", as no ", 8) == 0;
 	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", built_in_form(c->job, &out->built_in),
 	    c->job->n_ranks, why);
 	return built_in_digest(c->ctx, c->job, &out->built_in, out->digest);

@@ -66,6 +66,7 @@ typedef struct {
 	char digest[DIGEST_ROOM];	/* of its file; of a built-in one: of its name and the job */
 	int64_t from, to;		/* it is the choice for messages of from <= bytes <= to, bytes as
 					 * blink-schedule(5) counts M */
+	bool unserved;			/* schedules were named, and none is for this call: `what` says why */
 	char what[300];			/* for people: "onehop over 8 ranks, built in", "dgx1v/any.json: trees,
 					 * 140 GB/s" */
 } Choice;

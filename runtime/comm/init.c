@@ -293,12 +293,35 @@ take_backend(struct rank_comm *r, const char *name, struct blink_error *err)
 	return err->code;
 }
 
+/* Rank 0 says once for a job what it cannot know of. */
+static void
+warn_of_settings(const struct rank_comm *r)
+{
+	char names[200];
+	if (r->self.rank != 0 || !debug_on(DEBUG_WARN))
+		return;
+	settings_unknown(names, sizeof names);
+	if (*names)
+		debug_say(DEBUG_WARN, 0, "%s: no such setting: libblink(3) has them all", names);
+}
+
+static int
+check_net_name(const struct settings *s, struct blink_error *err)
+{
+	const char *name = net_name(s);
+	for (int i = 0; net_kinds[i]; i++)
+		if (strcmp(name, net_kinds[i]->name) == 0)
+			return blinkSuccess;
+	return set_error(err, blinkInvalidArgument, "BLINK_NET: \"%.100s\": want auto, tcp or ucx", name);
+}
+
 static int
 read_settings(struct rank_comm *r, const blinkConfig_t *config, struct blink_error *err)
 {
 	static const blinkConfig_t defaults;
 	struct rank_state *self = &r->self;
-	if (settings_read(&r->self.settings, err) != blinkSuccess)
+	if (settings_read(&r->self.settings, err) != blinkSuccess
+	    || check_net_name(&r->self.settings, err) != blinkSuccess)
 		return err->code;
 	config = config ? config : &defaults;
 	if (config->timeoutMs < 0 || config->timeoutMs > INT64_MAX / 4000000)
@@ -400,6 +423,8 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	set_state(r, parent);
 	if (plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
 		return err->code;
+	if (!parent)
+		warn_of_settings(r);
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->self.n_local, reduction_kernels());
 	return blinkSuccess;

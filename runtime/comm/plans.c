@@ -151,8 +151,8 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	if (choose(ctx, r, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, ctx);
 	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
-		debug_say(DEBUG_INFO, r->self.rank, "%s of %lld to %lld bytes: %s", collective_name(call->coll),
-		    (long long)plan->from_bytes, (long long)plan->to_bytes,
+		debug_say(choice.unserved && r->self.rank == 0 ? DEBUG_WARN : DEBUG_INFO, r->self.rank,
+		    "%s of %lld to %lld bytes: %s", collective_name(call->coll), (long long)plan->from_bytes, (long long)plan->to_bytes,
 		    is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
 	free(ctx);

@@ -1,8 +1,10 @@
 #include "support/settings.h"
 #include "support/error.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_THREADS = 256 };
 
@@ -115,4 +117,36 @@ settings_read(struct settings *out, struct blink_error *err)
 	SETTING_LIST(X)
 #undef X
 	return err->code;
+}
+
+/* What is read elsewhere: of messages, the NCCL interface, the tuner plugin, the Python package. */
+static const char *const others[] = { "BLINK_DEBUG", "BLINK_DEBUG_FILE", "BLINK_NCCL", "BLINK_COLLECTIVES",
+	"BLINK_GPUS", "BLINK_LIBRARY" };
+
+static bool
+known(const char *name, size_t length)
+{
+#define X(variable, member, how, preset, what)                                 \
+	if (strlen(variable) == length && memcmp(name, variable, length) == 0) \
+		return true;
+	SETTING_LIST(X)
+#undef X
+	for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+		if (strlen(others[i]) == length && memcmp(name, others[i], length) == 0)
+			return true;
+	return false;
+}
+
+void
+settings_unknown(char *out, size_t room)
+{
+	size_t n = 0;
+	*out = '\0';
+	for (char **at = environ; at && *at; at++) {
+		size_t length = strcspn(*at, "=");
+		if (strncmp(*at, "BLINK_", 6) != 0 || strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != length
+		    || known(*at, length) || n + length + 3 > room)
+			continue;
+		n += (size_t)snprintf(out + n, room - n, "%s%.*s", n ? ", " : "", (int)length, *at);
+	}
 }

@@ -47,6 +47,10 @@ struct settings {
 #undef SETTING_MEMBER
 };
 
+/* Names of the environment that begin with BLINK_ and that nothing here reads, comma-separated: the first few. Empty:
+ * there are none. */
+void settings_unknown(char *out, size_t room);
+
 /* Defaults where a variable is unset or empty. Text points into the environment. Fails: blinkInvalidArgument, with the
  * variable, what it holds and what is wanted. */
 int settings_read(struct settings *out, struct blink_error *err);

@@ -176,6 +176,19 @@ same_reason "ranks with different networks" \
 	"init: 13: BLINK_NET: rank 2 has ucx, rank 0 has tcp: want the same on all ranks" \
 	"BLINK_HOST_ID=0 BLINK_NET=tcp" "BLINK_HOST_ID=1 BLINK_NET=auto" "BLINK_HOST_ID=2 BLINK_NET=ucx"
 
+same_reason "a network that is none" 'init: 2: BLINK_NET: "foo": want auto, tcp or ucx' BLINK_NET=foo BLINK_NET=foo \
+	BLINK_NET=foo
+
+# ---- settings that have no effect ----
+
+printf '' >"$work/warned"
+other=BLINK_SCHEDULES=$work/dgx1v/broadcast.r0.json
+launch "check 100000" "BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned BLINK_PORT=7 $other" "$other" "$other" || not_ok "a job with settings of no effect: $(cat "$work"/rank.*)"
+expect "rank 0 names a setting that is none" grep -q \
+	'\[0\] BLINK WARN BLINK_PORT: no such setting: libblink(3) has them all' "$work/warned"
+expect "and says why no schedule that was named is used" grep -q \
+	'\[0\] BLINK WARN allreduce of .* built in, as no schedule that was named is for this job' "$work/warned"
+
 # ---- sizes of chunks, sought while a job works ----
 
 # tried ARGUMENTS: of that job, the chunk sizes that rank 0 and rank 2 have tried, in order, in $work/tried.N

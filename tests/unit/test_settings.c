@@ -96,6 +96,32 @@ test_bad_values(void)
 	ok(good, "no flags");
 }
 
+static void
+test_unknown(void)
+{
+	char names[100];
+#define X(variable, member, how, preset, what) setenv(variable, "1", 1);
+	SETTING_LIST(X)
+#undef X
+	setenv("BLINK_DEBUG", "", 1);
+	settings_unknown(names, sizeof names);
+	ok(*names == '\0', "all settings are known");
+	setenv("BLINK_PORT", "1", 1);
+	setenv("BLINK_TIMEOUTS", "1", 1);
+	setenv("BLINK_of\033", "1", 1);
+	settings_unknown(names, sizeof names);
+	ok(strstr(names, "BLINK_PORT") && strstr(names, "BLINK_TIMEOUTS") && strlen(names) == 26,
+	    "others are named, if a name can be one of ours");
+	settings_unknown(names, 20);
+	ok(*names && strlen(names) <= 14, "as many as there is room for");
+	unsetenv("BLINK_PORT");
+	unsetenv("BLINK_TIMEOUTS");
+	unsetenv("BLINK_of\033");
+#define X(variable, member, how, preset, what) unsetenv(variable);
+	SETTING_LIST(X)
+#undef X
+}
+
 /* ---- the man page ---- */
 
 static char page[1 << 20];
@@ -330,6 +356,7 @@ main(void)
 	test_defaults();
 	test_values();
 	test_bad_values();
+	test_unknown();
 	test_page();
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	int failed = end_tests();
