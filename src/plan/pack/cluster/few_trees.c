@@ -1,16 +1,16 @@
 /* An allreduce over a cluster with few trees, or with shallow ones. Seen from the servers, a tree over n of them has
- * n - 1 edges, so it ends 2 (n - 1) times at a way of a server, and at each server at least once. Any numbers of ends
+ * n - 1 edges, so it ends 2 (n - 1) times at an uplink of a server, and at each server at least once. Any numbers of ends
  * with this sum are those of some tree: servers with more than one are hubs, which lead to each other and to the rest.
- * So T trees of rate x fit where each way of capacity c has c / x places, rounded down, and
+ * So T trees of rate x fit where each uplink of capacity c has c / x places, rounded down, and
  *
  *     places of each server >= T        places of all servers >= 2 (n - 1) T
  *
- * 128 servers of 8 ways of 25 GB/s: 4 trees of 25 GB/s take 1016 of 1024 places: 100 GB/s of at most 100.79.
+ * 128 servers of 8 uplinks of 25 GB/s: 4 trees of 25 GB/s take 1016 of 1024 places: 100 GB/s of at most 100.79.
  *
- * What rounding leaves is used by more trees of another rate: in units of c / 127, way after way has 126 of one of the
- * 4 trees and 1 of 8 others, and the 8 ways that are left have 127 of these: 512 units, which is all.
+ * What rounding leaves is used by more trees of another rate: in units of c / 127, uplink after uplink has 126 of one of the
+ * 4 trees and 1 of 8 others, and the 8 uplinks that are left have 127 of these: 512 units, which is all.
  *
- *     trees    p of rate c (m - j) / (m k)    q of rate c / m      a way: k of the first and j of the others
+ *     trees    p of rate c (m - j) / (m k)    q of rate c / m      an uplink: k of the first and j of the others
  *
  * Places are taken by as few hubs as suffice, since trees are shallow then. With more trees there are more places at
  * each server, so there are fewer hubs: of choices with nearly the highest rate that with the fewest hubs is taken.
@@ -29,17 +29,17 @@ enum {
 	MOST_M = 1 << 15,	/* of the rates of the second trees: c / m */
 	NEAR = 1000,		/* rates that differ by less than this part are near */
 	FAR = 4,		/* those of first trees alone that differ by more are of no use */
-	MOST_CAPACITIES = 4,	/* of ways that k and m are counted for */
+	MOST_CAPACITIES = 4,	/* of uplinks that k and m are counted for */
 	CHOICES = 6		/* numbers of first trees that are tried */
 };
 
-/* Ways of hubs, or, where these use all planes, servers: ways of one come together. */
+/* Uplinks of hubs, or, where these use all planes, servers: uplinks of one come together. */
 static int
 count_hubs(const struct few *f, int t)
 {
 	int n = 0, before = -1;
 	for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++) {
-		int s = f->c.of[f->c.way[0][f->extra[i].way].rank];
+		int s = f->c.of[f->c.uplink[0][f->extra[i].uplink].rank];
 		n += !f->mixed || s != before;
 		before = s;
 	}
@@ -89,7 +89,7 @@ keep(struct few *f, const struct choice *choice)
 		f->best = *choice;
 }
 
-/* p trees of one rate, k at a way of capacity `unit`; q of another, j at each way that has k. */
+/* p trees of one rate, k at an uplink of capacity `unit`; q of another, j at each uplink that has k. */
 struct search {
 	struct few *f;
 	int p, q, k, j;
@@ -128,7 +128,7 @@ find_least(const struct search *s, int64_t low, int64_t high, struct choice *out
 	return OK;
 }
 
-/* How many trees there are at most, if a way of capacity `unit` has k places. */
+/* How many trees there are at most, if an uplink of capacity `unit` has k places. */
 static int64_t
 count_trees(struct few *f, int64_t unit, int64_t k)
 {
@@ -137,9 +137,9 @@ count_trees(struct few *f, int64_t unit, int64_t k)
 	memset(f->left, 0, (size_t)f->n_planes * sizeof *f->left);
 	for (int s = 0; s < c->n_servers; s++) {
 		int64_t sum = 0;
-		for (int i = 0; i < c->server[s].n_ways[0]; i++) {
-			int w = c->server[s].first_way[0] + i;
-			int64_t n = (int64_t)((Wide)c->way[0][w].capacity * k / unit);
+		for (int i = 0; i < c->server[s].n_uplinks[0]; i++) {
+			int w = c->server[s].first_uplink[0] + i;
+			int64_t n = (int64_t)((Wide)c->uplink[0][w].capacity * k / unit);
 			sum += n;
 			f->left[places_plane(f, w)] += n;
 		}
@@ -150,7 +150,7 @@ count_trees(struct few *f, int64_t unit, int64_t k)
 	return trees < least ? trees : least;
 }
 
-/* Numbers of trees of one rate, with k places at a way: the highest rates first, and more trees first. */
+/* Numbers of trees of one rate, with k places at an uplink: the highest rates first, and more trees first. */
 static int
 list_numbers(struct few *f, int64_t unit, int number[CHOICES], int k[CHOICES])
 {
@@ -178,8 +178,8 @@ static Status
 search_second(struct search *s, int i)
 {
 	struct choice unused;
-	int rest = s->f->most - s->p, ways = s->f->c.n_ways[0] / s->f->c.n_servers * s->j;
-	const int number[] = { ways < rest ? ways : rest, rest, rest / 2 };
+	int rest = s->f->most - s->p, uplinks = s->f->c.n_uplinks[0] / s->f->c.n_servers * s->j;
+	const int number[] = { uplinks < rest ? uplinks : rest, rest, rest / 2 };
 	s->q = number[i];
 	/* Else they are worth less than what the others give. */
 	if ((int64_t)s->q * s->k > (int64_t)s->p * s->j)
@@ -188,7 +188,7 @@ search_second(struct search *s, int i)
 	return OK;
 }
 
-/* The most trees of one rate with k places at a way, of at most s->p. *out: p 0: none fit. */
+/* The most trees of one rate with k places at an uplink, of at most s->p. *out: p 0: none fit. */
 static Status
 find_most(struct search *s, int k, struct choice *out)
 {
@@ -261,12 +261,12 @@ search_kind(struct few *f)
 {
 	int64_t unit[MOST_CAPACITIES];
 	int n = 0;
-	for (int w = 0; w < f->c.n_ways[0] && n < MOST_CAPACITIES; w++) {
+	for (int w = 0; w < f->c.n_uplinks[0] && n < MOST_CAPACITIES; w++) {
 		int i = 0;
-		while (i < n && unit[i] != f->c.way[0][w].capacity)
+		while (i < n && unit[i] != f->c.uplink[0][w].capacity)
 			i++;
 		if (i == n)
-			unit[n++] = f->c.way[0][w].capacity;
+			unit[n++] = f->c.uplink[0][w].capacity;
 	}
 	f->work = 0;
 	for (int i = 0; i < n; i++)
@@ -286,7 +286,7 @@ search_all(struct few *f)
 	return search_kind(f);
 }
 
-/* Trees of one server each that leads to all others, or whose way does, where trees are to be shallow. */
+/* Trees of one server each that leads to all others, or whose uplink does, where trees are to be shallow. */
 static Hubs
 hubs_for(int depth)
 {
@@ -307,7 +307,7 @@ pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
 	if (good)
 		TRY(TEMP(ctx, f.plane, f.c.n_networks));
 	if (good && cluster_sides_agree(&f.c) && places_find_planes(&f)) {
-		f.most = ask->max_trees && ask->max_trees < f.c.n_ways[0] ? ask->max_trees : f.c.n_ways[0];
+		f.most = ask->max_trees && ask->max_trees < f.c.n_uplinks[0] ? ask->max_trees : f.c.n_uplinks[0];
 		bool too_large = f.most > LIMIT_TREE_EDGES / each;
 		f.most = too_large ? (int)(LIMIT_TREE_EDGES / each) : f.most;
 		TRY(places_new(&f));

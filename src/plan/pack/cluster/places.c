@@ -1,4 +1,4 @@
-/* Places of trees at the ways of a cluster's servers (few_trees.c has the idea). */
+/* Places of trees at the uplinks of a cluster's servers (few_trees.c has the idea). */
 #include "base/array.h"
 #include "plan/pack/cluster/places.h"
 #include "plan/pack/cluster/rails.h"
@@ -33,13 +33,13 @@ places_set_kind(struct few *f, bool mixed)
 		f->plane[k] = mixed ? 0 : f->rail[k];
 	memset(f->servers, 0, (size_t)f->n_rails * sizeof *f->servers);
 	for (int s = 0; s < c->n_servers; s++)
-		for (int i = 0; i < c->server[s].n_ways[0]; i++) {
-			int w = c->server[s].first_way[0] + i, before = 0;
+		for (int i = 0; i < c->server[s].n_uplinks[0]; i++) {
+			int w = c->server[s].first_uplink[0] + i, before = 0;
 			while (before < i && places_plane(f, w - i + before) != places_plane(f, w))
 				before++;
 			f->servers[places_plane(f, w)] += before == i;
 		}
-	for (int w = 0; w < c->n_ways[0] && !mixed; w++)
+	for (int w = 0; w < c->n_uplinks[0] && !mixed; w++)
 		f->alone[w] = f->servers[places_plane(f, w)] < 2;
 	for (int g = 0; g < f->n_planes; g++)
 		f->servers[g] = f->servers[g] < 2 ? 2 : f->servers[g];
@@ -50,17 +50,17 @@ places_new(struct few *f)
 {
 	Ctx *ctx = f->ctx;
 	size_t n = (size_t)f->most * (size_t)f->c.n_servers;
-	TRY(TEMP(ctx, f->capacity, f->c.n_ways[0]));
-	TRY(TEMP(ctx, f->room, f->c.n_ways[0]));
+	TRY(TEMP(ctx, f->capacity, f->c.n_uplinks[0]));
+	TRY(TEMP(ctx, f->room, f->c.n_uplinks[0]));
 	TRY(TEMP(ctx, f->left, f->n_planes));
 	TRY(TEMP(ctx, f->reach, f->n_planes));
 	TRY(TEMP(ctx, f->servers, f->n_planes));
-	TRY(TEMP(ctx, f->alone, f->c.n_ways[0]));
+	TRY(TEMP(ctx, f->alone, f->c.n_uplinks[0]));
 	TRY(TEMP(ctx, f->rail, f->c.n_networks));
 	memcpy(f->rail, f->plane, (size_t)f->c.n_networks * sizeof *f->rail);
 	f->n_rails = f->n_planes;
 	TRY(TEMP(ctx, f->sum, (size_t)f->n_planes * (size_t)f->c.n_servers));
-	TRY(TEMP(ctx, f->way, n));
+	TRY(TEMP(ctx, f->uplink, n));
 	TRY(TEMP(ctx, f->partner, n));
 	TRY(TEMP(ctx, f->parent, n));
 	TRY(TEMP(ctx, f->from, n));
@@ -68,28 +68,28 @@ places_new(struct few *f)
 	return TEMP(ctx, f->first_extra, f->most + 1);
 }
 
-/* The way of server s on this plane with most places; -1: none has one. */
+/* The uplink of server s on this plane with most places; -1: none has one. */
 static int
-roomy_way(const struct few *f, int s, int plane)
+roomy_uplink(const struct few *f, int s, int plane)
 {
 	const struct cluster_server *server = &f->c.server[s];
 	int best = -1;
-	for (int i = 0; i < server->n_ways[0]; i++) {
-		int w = server->first_way[0] + i;
+	for (int i = 0; i < server->n_uplinks[0]; i++) {
+		int w = server->first_uplink[0] + i;
 		if (places_plane(f, w) == plane && f->room[w] > 0 && (best < 0 || f->room[w] > f->room[best]))
 			best = w;
 	}
 	return best;
 }
 
-/* The way of server s with places on the plane that has most left. */
+/* The uplink of server s with places on the plane that has most left. */
 static int
-other_way(const struct few *f, int s, int plane)
+other_uplink(const struct few *f, int s, int plane)
 {
 	const struct cluster_server *server = &f->c.server[s];
 	int best = -1;
-	for (int i = 0; i < server->n_ways[0]; i++) {
-		int w = server->first_way[0] + i;
+	for (int i = 0; i < server->n_uplinks[0]; i++) {
+		int w = server->first_uplink[0] + i;
 		if (places_plane(f, w) != plane && f->room[w] > 0
 		    && (best < 0 || f->left[places_plane(f, w)] > f->left[places_plane(f, best)]))
 			best = w;
@@ -98,12 +98,12 @@ other_way(const struct few *f, int s, int plane)
 }
 
 static void
-use_places(struct few *f, int way, int64_t n)
+use_places(struct few *f, int uplink, int64_t n)
 {
-	int s = f->c.of[f->c.way[0][way].rank], plane = places_plane(f, way);
+	int s = f->c.of[f->c.uplink[0][uplink].rank], plane = places_plane(f, uplink);
 	int64_t *sum = &f->sum[(size_t)plane * (size_t)f->c.n_servers + (size_t)s];
 	f->reach[plane] += (*sum - n > 0) - (*sum > 0);
-	f->room[way] -= n;
+	f->room[uplink] -= n;
 	*sum -= n;
 }
 
@@ -111,18 +111,18 @@ use_places(struct few *f, int way, int64_t n)
 static bool
 enter_servers(struct few *f, int t, int *others)
 {
-	int n = f->c.n_servers, *way = f->way + (size_t)t * (size_t)n, plane = f->main[t];
+	int n = f->c.n_servers, *uplink = f->uplink + (size_t)t * (size_t)n, plane = f->main[t];
 	*others = 0;
 	for (int s = 0; s < n; s++) {
-		way[s] = roomy_way(f, s, plane);
-		if (way[s] < 0) {
-			way[s] = other_way(f, s, plane);
+		uplink[s] = roomy_uplink(f, s, plane);
+		if (uplink[s] < 0) {
+			uplink[s] = other_uplink(f, s, plane);
 			++*others;
 		}
-		if (way[s] < 0)
+		if (uplink[s] < 0)
 			return false;
-		use_places(f, way[s], 1);
-		int at = places_plane(f, way[s]);
+		use_places(f, uplink[s], 1);
+		int at = places_plane(f, uplink[s]);
 		f->left[at] -= at == plane ? 1 : 2;
 	}
 	f->left[plane] -= n - *others - 2;
@@ -130,11 +130,11 @@ enter_servers(struct few *f, int t, int *others)
 }
 
 static Status
-take(struct few *f, int way, int64_t n)
+take(struct few *f, int uplink, int64_t n)
 {
 	TRY(GROW_TEMP(f->ctx, f->extra, f->n_extras, f->extra_room));
-	f->extra[f->n_extras++] = (struct extra){ way, (int)n };
-	use_places(f, way, n);
+	f->extra[f->n_extras++] = (struct extra){ uplink, (int)n };
+	use_places(f, uplink, n);
 	return OK;
 }
 
@@ -143,11 +143,11 @@ static int
 roomy_server(struct few *f, int t, int plane, int64_t *most)
 {
 	int n = f->c.n_servers, best = -1;
-	const int *way = f->way + (size_t)t * (size_t)n;
+	const int *uplink = f->uplink + (size_t)t * (size_t)n;
 	*most = 0;
 	for (int s = 0; s < n; s++) {
 		int64_t room = f->sum[(size_t)plane * (size_t)n + (size_t)s];
-		if (room <= *most || places_plane(f, way[s]) != f->main[t])
+		if (room <= *most || places_plane(f, uplink[s]) != f->main[t])
 			continue;
 		*most = room;
 		best = s;
@@ -164,7 +164,7 @@ take_hubs(struct few *f, int t, int64_t need, bool *good)
 	while (need > 0 && *good) {
 		int s = roomy_server(f, t, f->main[t], &most), w;
 		*good = s >= 0 && (f->hubs == ANY_HUBS || most >= need);
-		while (*good && need > 0 && (w = roomy_way(f, s, f->main[t])) >= 0) {
+		while (*good && need > 0 && (w = roomy_uplink(f, s, f->main[t])) >= 0) {
 			int64_t n = f->room[w] < need ? f->room[w] : need;
 			TRY(take(f, w, n));
 			need -= n;
@@ -173,15 +173,15 @@ take_hubs(struct few *f, int t, int64_t need, bool *good)
 	return OK;
 }
 
-/* All of its edges leave one way. */
+/* All of its edges leave one uplink. */
 static Status
-take_way(struct few *f, int t, int64_t need, bool *good)
+take_uplink(struct few *f, int t, int64_t need, bool *good)
 {
-	int n = f->c.n_servers, *way = f->way + (size_t)t * (size_t)n, best = -1;
-	for (int w = 0; w < f->c.n_ways[0]; w++)
+	int n = f->c.n_servers, *uplink = f->uplink + (size_t)t * (size_t)n, best = -1;
+	for (int w = 0; w < f->c.n_uplinks[0]; w++)
 		if (places_plane(f, w) == f->main[t] && (best < 0 || f->room[w] > f->room[best]))
 			best = w;
-	int *at = best < 0 ? NULL : &way[f->c.of[f->c.way[0][best].rank]];
+	int *at = best < 0 ? NULL : &uplink[f->c.of[f->c.uplink[0][best].rank]];
 	*good = at && places_plane(f, *at) == f->main[t];
 	if (!*good)
 		return OK;
@@ -192,23 +192,23 @@ take_way(struct few *f, int t, int64_t need, bool *good)
 	return *good && need > 0 ? take(f, best, need) : OK;
 }
 
-/* Servers on other planes hang on a way there of some server of the tree: of its hub, if that has one. */
+/* Servers on other planes hang on an uplink there of some server of the tree: of its hub, if that has one. */
 static void
 join_others(struct few *f, int t, bool *good)
 {
 	int n = f->c.n_servers, *partner = f->partner + (size_t)t * (size_t)n;
-	const int *way = f->way + (size_t)t * (size_t)n;
-	int hub = f->first_extra[t] < f->n_extras ? f->c.of[f->c.way[0][f->extra[f->first_extra[t]].way].rank] : -1;
+	const int *uplink = f->uplink + (size_t)t * (size_t)n;
+	int hub = f->first_extra[t] < f->n_extras ? f->c.of[f->c.uplink[0][f->extra[f->first_extra[t]].uplink].rank] : -1;
 	for (int s = 0; s < n && *good; s++) {
 		int64_t most;
-		int plane = places_plane(f, way[s]), from;
+		int plane = places_plane(f, uplink[s]), from;
 		partner[s] = -1;
 		if (plane == f->main[t])
 			continue;
-		partner[s] = hub < 0 ? -1 : roomy_way(f, hub, plane);
+		partner[s] = hub < 0 ? -1 : roomy_uplink(f, hub, plane);
 		from = partner[s] < 0 ? roomy_server(f, t, plane, &most) : -1;
 		if (from >= 0)
-			partner[s] = roomy_way(f, from, plane);
+			partner[s] = roomy_uplink(f, from, plane);
 		*good = partner[s] >= 0;
 		if (*good)
 			use_places(f, partner[s], 1);
@@ -220,7 +220,7 @@ finish_tree(struct few *f, int t, int others, bool *good)
 {
 	int64_t need = f->c.n_servers - others - 2;
 	f->first_extra[t] = f->n_extras;
-	TRY((f->hubs == ONE_WAY ? take_way : take_hubs)(f, t, need, good));
+	TRY((f->hubs == ONE_WAY ? take_uplink : take_hubs)(f, t, need, good));
 	if (*good)
 		join_others(f, t, good);
 	f->first_extra[t + 1] = f->n_extras;
@@ -242,19 +242,19 @@ widest_plane(const struct few *f)
 	return best < 0 ? 0 : best;
 }
 
-/* What trees take from the capacity of ways. */
+/* What trees take from the capacity of uplinks. */
 static void
 take_capacity(struct few *f, int from, int to, int64_t weight)
 {
 	for (int t = from; t < to; t++) {
 		for (int s = 0; s < f->c.n_servers; s++) {
 			size_t at = (size_t)t * (size_t)f->c.n_servers + (size_t)s;
-			f->capacity[f->way[at]] -= weight;
+			f->capacity[f->uplink[at]] -= weight;
 			if (f->partner[at] >= 0)
 				f->capacity[f->partner[at]] -= weight;
 		}
 		for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++)
-			f->capacity[f->extra[i].way] -= weight * f->extra[i].n;
+			f->capacity[f->extra[i].uplink] -= weight * f->extra[i].n;
 	}
 }
 
@@ -270,16 +270,16 @@ join_places(struct few *f, int from, int to, int64_t weight, bool *good)
 		for (int s = 0; s < n; s++)
 			of[s] = 1;
 		for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++)
-			of[f->c.of[f->c.way[0][f->extra[i].way].rank]] += f->extra[i].n;
+			of[f->c.of[f->c.uplink[0][f->extra[i].uplink].rank]] += f->extra[i].n;
 	}
-	for (int w = 0; w < f->c.n_ways[0]; w++)
+	for (int w = 0; w < f->c.n_uplinks[0]; w++)
 		f->room[w] = f->capacity[w] / weight;
 	struct rail_trees r = { .ctx = f->ctx, .c = &f->c, .n_planes = f->n_rails, .plane = f->rail,
 		.n_trees = to - from, .places = places, .room = f->room, .parent = f->parent + first,
-		.from = f->from + first, .way = f->way + first };
+		.from = f->from + first, .uplink = f->uplink + first };
 	TRY(cluster_over_rails(&r, good));
 	f->work += r.work;
-	for (int w = 0; w < f->c.n_ways[0] && *good; w++)
+	for (int w = 0; w < f->c.n_uplinks[0] && *good; w++)
 		f->capacity[w] = f->capacity[w] % weight + f->room[w] * weight;
 	return OK;
 }
@@ -295,7 +295,7 @@ place(struct few *f, int from, int to, int64_t weight, bool *good)
 	memset(f->left, 0, (size_t)f->n_planes * sizeof *f->left);
 	memset(f->reach, 0, (size_t)f->n_planes * sizeof *f->reach);
 	memset(f->sum, 0, (size_t)f->n_planes * servers * sizeof *f->sum);
-	for (int w = 0; w < f->c.n_ways[0]; w++) {
+	for (int w = 0; w < f->c.n_uplinks[0]; w++) {
 		f->room[w] = 0;
 		use_places(f, w, -(f->capacity[w] / weight));
 		f->left[places_plane(f, w)] += f->room[w];
@@ -314,7 +314,7 @@ place(struct few *f, int from, int to, int64_t weight, bool *good)
 		TRY(join_places(f, from, to, weight, good));
 	else if (*good)
 		take_capacity(f, from, to, weight);
-	f->work += (int64_t)f->c.n_ways[0] + 2 * (int64_t)f->c.n_servers * (to - from);
+	f->work += (int64_t)f->c.n_uplinks[0] + 2 * (int64_t)f->c.n_servers * (to - from);
 	return OK;
 }
 
@@ -323,8 +323,8 @@ places_take(struct few *f, const struct choice *choice, bool *good)
 {
 	f->extra = NULL;
 	f->n_extras = f->extra_room = 0;
-	for (int w = 0; w < f->c.n_ways[0]; w++) {
-		Wide room = (Wide)f->c.way[0][w].capacity * choice->scale / choice->unit;
+	for (int w = 0; w < f->c.n_uplinks[0]; w++) {
+		Wide room = (Wide)f->c.uplink[0][w].capacity * choice->scale / choice->unit;
 		f->capacity[w] = room >> 60 ? (int64_t)1 << 60 : f->mixed && f->alone[w] ? 0 : (int64_t)room;
 	}
 	TRY(place(f, 0, choice->p, choice->first, good));

@@ -1,4 +1,4 @@
-/* Places of trees at the ways of a cluster's servers: for few_trees.c, which has the idea, places.c and
+/* Places of trees at the uplinks of a cluster's servers: for few_trees.c, which has the idea, places.c and
  * places_trees.c. */
 #ifndef BLINK_PLAN_PACK_CLUSTER_PLACES_H
 #define BLINK_PLAN_PACK_CLUSTER_PLACES_H
@@ -8,7 +8,7 @@
 /* How far from its root a tree has other servers. */
 typedef enum { ANY_HUBS, ONE_HUB, ONE_WAY } Hubs;
 
-/* p trees of weight `first`, q of `second`; a way of capacity c has room for c * scale / unit. */
+/* p trees of weight `first`, q of `second`; an uplink of capacity c has room for c * scale / unit. */
 struct choice {
 	int p, q;
 	int64_t first, second, scale, unit;
@@ -16,9 +16,9 @@ struct choice {
 	bool mixed;		/* each tree may use all planes */
 };
 
-/* A place at a way, n times, besides the one by which the tree enters the server. */
+/* A place at an uplink, n times, besides the one by which the tree enters the server. */
 struct extra {
-	int way, n;
+	int uplink, n;
 };
 
 struct few {
@@ -30,16 +30,16 @@ struct few {
 	/* Do trees use all planes? Then these are one while places are counted, and for edges they are n_rails. */
 	bool mixed;
 	int n_rails, *rail;
-	int *servers;		/* of each plane: those with ways there, 2 at least */
-	bool *alone;		/* ways that lead to no other server */
-	int64_t *capacity;	/* of each way, in weights, what is left */
-	int64_t *room;		/* of each way: places */
+	int *servers;		/* of each plane: those with uplinks there, 2 at least */
+	bool *alone;		/* uplinks that lead to no other server */
+	int64_t *capacity;	/* of each uplink, in weights, what is left */
+	int64_t *room;		/* of each uplink: places */
 	int64_t *left;		/* of each plane: places that no tree needs yet */
 	int64_t *sum;		/* [plane * n_servers + server]: places */
 	int *reach;		/* of each plane: servers with some */
-	int *way;		/* [tree * n_servers + server]: the way by which it enters */
-	int *partner;		/* likewise: of servers that are on another plane than their tree: the other way */
-	int *parent, *from;	/* likewise, mixed: the server that it hangs on, -1: none, and the way there */
+	int *uplink;		/* [tree * n_servers + server]: the uplink by which it enters */
+	int *partner;		/* likewise: of servers that are on another plane than their tree: the other uplink */
+	int *parent, *from;	/* likewise, mixed: the server that it hangs on, -1: none, and the uplink there */
 	int *main;		/* of each tree: its plane */
 	int *first_extra;	/* of each tree, and one more */
 	int n_extras, extra_room;
@@ -49,9 +49,9 @@ struct few {
 };
 
 static inline int
-places_plane(const struct few *f, int way)
+places_plane(const struct few *f, int uplink)
 {
-	return f->plane[f->c.way[0][way].network];
+	return f->plane[f->c.uplink[0][uplink].network];
 }
 
 /* f->plane, of room for all networks. False: some networks lead to others that do not lead back, or not to all that

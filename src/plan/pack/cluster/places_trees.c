@@ -7,7 +7,7 @@ struct maker {
 	struct few *f;
 	int *places;		/* of each server: extra ones */
 	int *order;		/* servers of the tree's plane: those with most places first */
-	int *from;		/* ways with places, in the order of the servers */
+	int *from;		/* uplinks with places, in the order of the servers */
 	Edge *there, *back;
 	int n_edges;
 };
@@ -42,7 +42,7 @@ order_servers(struct maker *m, int t)
 	int n = 0;
 	memset(m->places, 0, (size_t)f->c.n_servers * sizeof *m->places);
 	for (int i = f->first_extra[t]; i < f->first_extra[t + 1]; i++)
-		m->places[f->c.of[f->c.way[0][f->extra[i].way].rank]] += f->extra[i].n;
+		m->places[f->c.of[f->c.uplink[0][f->extra[i].uplink].rank]] += f->extra[i].n;
 	for (int s = 0; s < f->c.n_servers; s++) {
 		int at = n;
 		if (f->partner[(size_t)t * (size_t)f->c.n_servers + (size_t)s] >= 0)
@@ -65,11 +65,11 @@ make_mixed(struct maker *m, int t, Tree *out)
 	m->n_edges = 0;
 	for (int s = 0; s < f->c.n_servers; s++) {
 		size_t at = first + (size_t)s;
-		int entry = f->c.way[0][f->way[at]].rank;
+		int entry = f->c.uplink[0][f->uplink[at]].rank;
 		if (f->parent[at] < 0)
 			root = entry;
 		else
-			TRY(add_far(m, f->from[at], f->way[at]));
+			TRY(add_far(m, f->from[at], f->uplink[at]));
 		TRY(add_server(m, s, entry));
 	}
 	return tree_arrange(f->ctx, f->c.topo->n_ranks, ALLREDUCE, root, m->there, m->back, m->n_edges, out);
@@ -81,26 +81,26 @@ make_tree(struct maker *m, int t, Tree *out)
 	const struct few *f = m->f;
 	if (f->mixed)
 		return make_mixed(m, t, out);
-	const int *way = f->way + (size_t)t * (size_t)f->c.n_servers;
+	const int *uplink = f->uplink + (size_t)t * (size_t)f->c.n_servers;
 	const int *partner = f->partner + (size_t)t * (size_t)f->c.n_servers;
 	int n = order_servers(m, t), n_from = 0, at = 0;
 	m->n_edges = 0;
-	m->from[n_from++] = way[m->order[0]];
+	m->from[n_from++] = uplink[m->order[0]];
 	for (int i = 0; i < n; i++) {
 		int s = m->order[i];
 		if (i > 0)
-			TRY(add_far(m, m->from[at++], way[s]));
+			TRY(add_far(m, m->from[at++], uplink[s]));
 		for (int k = f->first_extra[t]; k < f->first_extra[t + 1] && m->places[s] > 0; k++)
-			if (f->c.of[f->c.way[0][f->extra[k].way].rank] == s)
+			if (f->c.of[f->c.uplink[0][f->extra[k].uplink].rank] == s)
 				for (int e = 0; e < f->extra[k].n; e++)
-					m->from[n_from++] = f->extra[k].way;
+					m->from[n_from++] = f->extra[k].uplink;
 	}
 	for (int s = 0; s < f->c.n_servers; s++) {
 		if (partner[s] >= 0)
-			TRY(add_far(m, partner[s], way[s]));
-		TRY(add_server(m, s, f->c.way[0][way[s]].rank));
+			TRY(add_far(m, partner[s], uplink[s]));
+		TRY(add_server(m, s, f->c.uplink[0][uplink[s]].rank));
 	}
-	return tree_arrange(f->ctx, f->c.topo->n_ranks, ALLREDUCE, f->c.way[0][way[m->order[0]]].rank, m->there,
+	return tree_arrange(f->ctx, f->c.topo->n_ranks, ALLREDUCE, f->c.uplink[0][uplink[m->order[0]]].rank, m->there,
 	    m->back, m->n_edges, out);
 }
 

@@ -1,12 +1,12 @@
 /* Trees whose edges are on several rails. How many places a tree has at each server is known (few_trees.c); here each
- * place gets a way of its server, and then edges join places on one rail:
+ * place gets an uplink of its server, and then edges join places on one rail:
  *
  *     server a    hub of a tree       out on rails 0, 1, 2       and of other trees: in on rail 3
  *     b, c, d     enter it            in on rail 0, 1, 2 each    in, out on others
  *
  * A tree of n servers has n - 1 places out, of the hubs that lead to other servers, and n - 1 in. The edges exist if
  * each tree has as many out as in on each rail, but for the order in which hubs come. So places are put where the
- * tree misses some, server by server, and then differences are repaired: a place moves to a way of another rail
+ * tree misses some, server by server, and then differences are repaired: a place moves to an uplink of another rail
  * that has room, or changes its rail with another place of its server, of any tree, where the sum of all differences
  * falls; where none does, a change that keeps the sum carries a difference to another tree. With direction this is the
  * colouring of the edges of a bipartite graph; as one rail takes places of both kinds, it need not exist, and the
@@ -24,7 +24,7 @@ enum {
 };
 
 struct place {
-	int tree, way;
+	int tree, uplink;
 	int sign;		/* 1: out, -1: in */
 };
 
@@ -45,15 +45,15 @@ struct rails {
 };
 
 static int
-plane_of(const struct rails *q, int way)
+plane_of(const struct rails *q, int uplink)
 {
-	return q->r->plane[q->r->c->way[0][way].network];
+	return q->r->plane[q->r->c->uplink[0][uplink].network];
 }
 
 static int
-server_of(const struct rails *q, int way)
+server_of(const struct rails *q, int uplink)
 {
-	return q->r->c->of[q->r->c->way[0][way].rank];
+	return q->r->c->of[q->r->c->uplink[0][uplink].rank];
 }
 
 static int *
@@ -91,14 +91,14 @@ choose_root(struct rails *q, int t)
 	q->root[t] = best;
 }
 
-/* The way with room where the place is missed most, by its tree, then by all; and then where there is most room. */
+/* The uplink with room where the place is missed most, by its tree, then by all; and then where there is most room. */
 static int
-best_way(const struct rails *q, int s, int t, int sign)
+best_uplink(const struct rails *q, int s, int t, int sign)
 {
 	const struct cluster_server *server = &q->r->c->server[s];
 	int best = -1, least = 0, all = 0;
-	for (int i = 0; i < server->n_ways[0]; i++) {
-		int w = server->first_way[0] + i, g = plane_of(q, w);
+	for (int i = 0; i < server->n_uplinks[0]; i++) {
+		int w = server->first_uplink[0] + i, g = plane_of(q, w);
 		if (q->r->room[w] <= 0)
 			continue;
 		int now = sign * *balance_at(q, t, g), sum = sign * q->global[g];
@@ -115,7 +115,7 @@ best_way(const struct rails *q, int s, int t, int sign)
 static void
 add_place(struct rails *q, int s, int t, int sign, bool *good)
 {
-	int w = best_way(q, s, t, sign);
+	int w = best_uplink(q, s, t, sign);
 	*good = *good && w >= 0;
 	if (!*good)
 		return;
@@ -162,9 +162,9 @@ list_by_tree(struct rails *q)
 
 /* ---- repair ---- */
 
-/* A place takes another way, which has room, or which it takes from place `other`; -1: none. */
+/* A place takes another uplink, which has room, or which it takes from place `other`; -1: none. */
 struct move {
-	int place, way, other, cost;
+	int place, uplink, other, cost;
 };
 
 static int
@@ -173,11 +173,11 @@ draw(struct rails *q, int n)
 	return (int)(hash64(q->draw++) % (uint64_t)n);
 }
 
-/* Places x and y change their ways: what else it costs, besides what x does alone. */
+/* Places x and y change their uplinks: what else it costs, besides what x does alone. */
 static int
 cost_of_both(struct rails *q, const struct place *x, const struct place *y)
 {
-	int a = plane_of(q, x->way), b = plane_of(q, y->way);
+	int a = plane_of(q, x->uplink), b = plane_of(q, y->uplink);
 	if (x->tree != y->tree)
 		return cost(q, y->tree, b, -y->sign) + cost(q, y->tree, a, y->sign);
 	*balance_at(q, x->tree, a) -= x->sign;
@@ -204,10 +204,10 @@ static void
 find_moves(struct rails *q, int i, struct move *best, int *n)
 {
 	const struct place *x = &q->place[i];
-	int s = server_of(q, x->way), a = plane_of(q, x->way), start = cost(q, x->tree, a, -x->sign);
+	int s = server_of(q, x->uplink), a = plane_of(q, x->uplink), start = cost(q, x->tree, a, -x->sign);
 	const struct cluster_server *server = &q->r->c->server[s];
-	for (int k = 0; k < server->n_ways[0]; k++) {
-		int w = server->first_way[0] + k, b = plane_of(q, w);
+	for (int k = 0; k < server->n_uplinks[0]; k++) {
+		int w = server->first_uplink[0] + k, b = plane_of(q, w);
 		if (q->r->room[w] > 0 && b != a)
 			offer(q, &(struct move){ i, w, -1, start + cost(q, x->tree, b, x->sign) }, best, n);
 	}
@@ -216,36 +216,36 @@ find_moves(struct rails *q, int i, struct move *best, int *n)
 	for (int j = 0; j < most; j++) {
 		int k = q->first[s] + (start_at + j) % n_places;
 		const struct place *y = &q->place[k];
-		int b = plane_of(q, y->way);
+		int b = plane_of(q, y->uplink);
 		if (b == a || (y->tree == x->tree && y->sign == x->sign))
 			continue;
 		int sum = start + cost(q, x->tree, b, x->sign);
 		if (sum <= 2)
-			offer(q, &(struct move){ i, y->way, k, sum + cost_of_both(q, x, y) }, best, n);
+			offer(q, &(struct move){ i, y->uplink, k, sum + cost_of_both(q, x, y) }, best, n);
 	}
-	q->looks += server->n_ways[0] + most;
+	q->looks += server->n_uplinks[0] + most;
 }
 
 static void
-put(struct rails *q, struct place *x, int way)
+put(struct rails *q, struct place *x, int uplink)
 {
-	change(q, x->tree, plane_of(q, x->way), -x->sign);
-	x->way = way;
-	change(q, x->tree, plane_of(q, way), x->sign);
+	change(q, x->tree, plane_of(q, x->uplink), -x->sign);
+	x->uplink = uplink;
+	change(q, x->tree, plane_of(q, uplink), x->sign);
 }
 
 static void
 make_move(struct rails *q, const struct move *move)
 {
 	struct place *x = &q->place[move->place];
-	int before = x->way;
-	put(q, x, move->way);
+	int before = x->uplink;
+	put(q, x, move->uplink);
 	if (move->other >= 0) {
 		put(q, &q->place[move->other], before);
 		return;
 	}
 	q->r->room[before]++;
-	q->r->room[move->way]--;
+	q->r->room[move->uplink]--;
 }
 
 static bool
@@ -266,7 +266,7 @@ step(struct rails *q, int t)
 	for (int i = 0; i < n && looked < LOOKED_AT && !(found > 0 && best.cost < 0); i++) {
 		int at = q->of_tree[q->first_of_tree[t] + (start + i) % n];
 		const struct place *x = &q->place[at];
-		if (x->sign * *balance_at(q, t, plane_of(q, x->way)) <= 0)
+		if (x->sign * *balance_at(q, t, plane_of(q, x->uplink)) <= 0)
 			continue;
 		looked++;
 		find_moves(q, at, &best, &found);
@@ -293,26 +293,26 @@ open_places(struct rails *q, int s)
 {
 	for (int i = q->first_at[s]; i < q->first_at[s + 1]; i++) {
 		const struct place *x = &q->place[q->of_tree[i]];
-		int g = plane_of(q, x->way);
+		int g = plane_of(q, x->uplink);
 		if (x->sign > 0)
-			q->open[q->first_open[g] + q->n_open[g]++] = x->way;
+			q->open[q->first_open[g] + q->n_open[g]++] = x->uplink;
 	}
 }
 
-/* The way by which the tree enters a server; of its root, one by which it leaves: the last place, as it comes after
+/* The uplink by which the tree enters a server; of its root, one by which it leaves: the last place, as it comes after
  * those that lead to others. */
 static int
-way_in(const struct rails *q, int s)
+uplink_in(const struct rails *q, int s)
 {
-	return q->place[q->of_tree[q->first_at[s + 1] - 1]].way;
+	return q->place[q->of_tree[q->first_at[s + 1] - 1]].uplink;
 }
 
 static void
-join(struct rails *q, int t, int s, int way)
+join(struct rails *q, int t, int s, int uplink)
 {
 	size_t at = (size_t)t * (size_t)q->n_servers + (size_t)s;
-	int g = plane_of(q, way), from = q->open[q->first_open[g] + q->next[g]++];
-	q->r->way[at] = way;
+	int g = plane_of(q, uplink), from = q->open[q->first_open[g] + q->next[g]++];
+	q->r->uplink[at] = uplink;
 	q->r->from[at] = from;
 	q->r->parent[at] = server_of(q, from);
 }
@@ -348,8 +348,8 @@ join_all(struct rails *q, int t)
 	memset(q->first_at, 0, (size_t)(q->n_servers + 1) * sizeof *q->first_at);
 	for (int i = q->first_of_tree[t]; i < q->first_of_tree[t + 1]; i++) {
 		const struct place *x = &q->place[q->of_tree[i]];
-		int g = plane_of(q, x->way);
-		q->first_at[server_of(q, x->way) + 1]++;
+		int g = plane_of(q, x->uplink);
+		q->first_at[server_of(q, x->uplink) + 1]++;
 		if (x->sign > 0 && g + 1 < n_planes)
 			q->first_open[g + 1]++;
 	}
@@ -361,17 +361,17 @@ join_all(struct rails *q, int t)
 	open_places(q, q->root[t]);
 	size_t root = (size_t)t * (size_t)q->n_servers + (size_t)q->root[t];
 	q->r->parent[root] = -1;
-	q->r->way[root] = way_in(q, q->root[t]);
+	q->r->uplink[root] = uplink_in(q, q->root[t]);
 	for (int begin = 0, i = 0; begin < n; i = begin) {
-		int way = -1, s = -1;
-		for (; i < n && way < 0; i++) {
+		int uplink = -1, s = -1;
+		for (; i < n && uplink < 0; i++) {
 			s = q->queue[i];
-			way = way_in(q, s);
-			way = q->next[plane_of(q, way)] < q->n_open[plane_of(q, way)] ? way : -1;
+			uplink = uplink_in(q, s);
+			uplink = q->next[plane_of(q, uplink)] < q->n_open[plane_of(q, uplink)] ? uplink : -1;
 		}
-		if (way < 0)
+		if (uplink < 0)
 			return false;
-		join(q, t, s, way);
+		join(q, t, s, uplink);
 		open_places(q, s);
 		/* It is taken out; those before it move on. */
 		memmove(q->queue + begin + 1, q->queue + begin, (size_t)(i - 1 - begin) * sizeof *q->queue);

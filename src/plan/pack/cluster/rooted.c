@@ -1,20 +1,20 @@
-/* Collectives with a root over clusters of any size: equal servers, each with a switch of its own, and equal ways to
+/* Collectives with a root over clusters of any size: equal servers, each with a switch of its own, and equal uplinks to
  * networks (servers.c). The root breaks the symmetry of servers, so such trees are no images of a few; but a few trees
  * of all ranks are a list that a schedule may have, and no table of all pairs of ranks is needed to choose them.
  *
- * Broadcast: K trees of rate bound / K. A way has floor(capacity * K / bound) slots, a server D of them to send and
+ * Broadcast: K trees of rate bound / K. An uplink has floor(capacity * K / bound) slots, a server D of them to send and
  * D to receive. Each tree enters each server once, and sends from few servers, over all slots of these (as in
  * SplitStream, Castro et al. 2003): so trees are as shallow as D allows, and no server sends over a slot twice.
  *
- *     2 ways, K = 2      tree 0    root -> a -> b, c    b -> d, e        c, d, e only receive
+ *     2 uplinks, K = 2      tree 0    root -> a -> b, c    b -> d, e        c, d, e only receive
  *                        tree 1    root -> c -> d, e    d -> a, b        a, b, e only receive
  *
  * Which slot a hop takes is an edge colouring of a bipartite graph, of senders and receivers: D colours suffice
  * (Koenig 1916), and the slot is the same at both ends, so hops keep to their rail. In its server a tree goes from the
- * rank of the way over the switch to the others, straight if that rank's link has room for it, else over some that pass
+ * rank of the uplink over the switch to the others, straight if that rank's link has room for it, else over some that pass
  * it on. A reduce is the same backwards.
  *
- * Scatter, gather: of each rank a path, over the way of the root's server that has the least to do for its capacity. */
+ * Scatter, gather: of each rank a path, over the uplink of the root's server that has the least to do for its capacity. */
 #include "base/limits.h"
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/servers.h"
@@ -32,8 +32,8 @@ struct plan {
 	Collective coll;
 	Cluster c;
 	int n_trees, n_slots;	/* K, D */
-	int least_slots;	/* of a way: 1: even where that is too much for it */
-	int *way_of;		/* of each slot: which way of its server */
+	int least_slots;	/* of an uplink: 1: even where that is too much for it */
+	int *uplink_of;		/* of each slot: which uplink of its server */
 	/* Of a hop, [tree * servers + server that it enters]: the server that it leaves, and its slot. */
 	int *parent, *slot;
 	int *sent, *received;	/* [server * D + slot]: the hop; -1: none */
@@ -58,19 +58,19 @@ fitting(const struct plan *p, int64_t capacity, int n_trees)
 	    : (int64_t)((Wide)capacity * n_trees * p->bound.den / p->bound.num);
 }
 
-/* Slots of a server, way by way. Returns their number; way_of: NULL: that alone. */
+/* Slots of a server, uplink by uplink. Returns their number; uplink_of: NULL: that alone. */
 static int
-list_slots(const struct plan *p, int n_trees, int *way_of)
+list_slots(const struct plan *p, int n_trees, int *uplink_of)
 {
 	const struct cluster_server *server = &p->c.server[p->home];
 	int n = 0;
-	for (int i = 0; i < server->n_ways[WAY_OUT]; i++) {
-		const struct way *way = &p->c.way[WAY_OUT][server->first_way[WAY_OUT] + i];
-		int64_t slots = fitting(p, way->capacity * p->c.unit, n_trees);
+	for (int i = 0; i < server->n_uplinks[UPLINK_OUT]; i++) {
+		const struct uplink *uplink = &p->c.uplink[UPLINK_OUT][server->first_uplink[UPLINK_OUT] + i];
+		int64_t slots = fitting(p, uplink->capacity * p->c.unit, n_trees);
 		slots = slots < p->least_slots ? p->least_slots : slots > n_trees ? n_trees : slots;
 		for (int64_t k = 0; k < slots; k++, n++)
-			if (way_of)
-				way_of[n] = i;
+			if (uplink_of)
+				uplink_of[n] = i;
 	}
 	return n;
 }
@@ -202,17 +202,17 @@ choose_slots(struct plan *p)
 
 /* ---- inside servers ---- */
 
-static const struct way *
-way_at(const struct plan *p, int s, int slot)
+static const struct uplink *
+uplink_at(const struct plan *p, int s, int slot)
 {
-	return &p->c.way[WAY_OUT][p->c.server[s].first_way[WAY_OUT] + p->way_of[slot]];
+	return &p->c.uplink[UPLINK_OUT][p->c.server[s].first_uplink[UPLINK_OUT] + p->uplink_of[slot]];
 }
 
 static int
 entry_of(const struct plan *p, int t, int s)
 {
 	return s == p->home ? p->root
-	    : way_at(p, s, p->slot[(size_t)t * (size_t)p->c.n_servers + (size_t)s])->rank;
+	    : uplink_at(p, s, p->slot[(size_t)t * (size_t)p->c.n_servers + (size_t)s])->rank;
 }
 
 static void
@@ -291,9 +291,9 @@ spread_in_server(struct plan *p, int s, int entry)
 static Status
 add_far(struct plan *p, int hop, int s)
 {
-	int from = p->into ? s : p->parent[hop], to = p->into ? p->parent[hop] : s, way = p->way_of[p->slot[hop]];
-	return cluster_far_edge(&p->c, p->c.server[from].first_way[WAY_OUT] + way,
-	    p->c.server[to].first_way[WAY_IN] + way, &p->edge[p->n_edges++]);
+	int from = p->into ? s : p->parent[hop], to = p->into ? p->parent[hop] : s, uplink = p->uplink_of[p->slot[hop]];
+	return cluster_far_edge(&p->c, p->c.server[from].first_uplink[UPLINK_OUT] + uplink,
+	    p->c.server[to].first_uplink[UPLINK_IN] + uplink, &p->edge[p->n_edges++]);
 }
 
 static Status
@@ -337,8 +337,8 @@ plan_spanning(struct plan *p, int n_trees, Packing **out)
 	p->n_trees = n_trees;
 	p->n_slots = list_slots(p, n_trees, NULL);
 	size_t hops = n * (size_t)n_trees, slots = n * (size_t)p->n_slots;
-	TRY(TEMP(p->ctx, p->way_of, p->n_slots));
-	list_slots(p, n_trees, p->way_of);
+	TRY(TEMP(p->ctx, p->uplink_of, p->n_slots));
+	list_slots(p, n_trees, p->uplink_of);
 	TRY(TEMP(p->ctx, p->parent, hops));
 	TRY(TEMP(p->ctx, p->slot, hops));
 	TRY(TEMP(p->ctx, p->path, hops));
@@ -369,7 +369,7 @@ may_have(const struct plan *p, int n_trees)
 static Status
 plan_best(struct plan *p, Packing **out)
 {
-	int ways = p->c.server[p->home].n_ways[WAY_OUT], most = ways > MOST_TREES ? ways : MOST_TREES, tries = 0;
+	int uplinks = p->c.server[p->home].n_uplinks[UPLINK_OUT], most = uplinks > MOST_TREES ? uplinks : MOST_TREES, tries = 0;
 	Frac rate, best = FRAC_ZERO;
 	for (p->least_slots = 0; p->least_slots < 2 && tries == 0; p->least_slots++)
 		for (int n = LEAST_TREES; n <= most && tries < TRIES && frac_cmp(best, p->bound) < 0; n++) {
@@ -388,21 +388,21 @@ plan_best(struct plan *p, Packing **out)
 
 /* ---- paths ---- */
 
-/* Hops of a path from the root: to the rank of a way, to that of the other server, to the rank. */
+/* Hops of a path from the root: to the rank of an uplink, to that of the other server, to the rank. */
 static Status
-make_path(struct plan *p, int rank, int way, Tree *out)
+make_path(struct plan *p, int rank, int uplink, Tree *out)
 {
 	const Cluster *c = &p->c;
 	int s = c->of[rank], n = 0, at = p->root;
 	Edge *edge;
 	TRY(NEW(p->ctx, edge, 3));
 	if (s != p->home) {
-		int ours = c->server[p->home].first_way[WAY_OUT] + way, theirs = c->server[s].first_way[WAY_IN] + way;
-		int first = c->way[WAY_OUT][ours].rank;
+		int ours = c->server[p->home].first_uplink[UPLINK_OUT] + uplink, theirs = c->server[s].first_uplink[UPLINK_IN] + uplink;
+		int first = c->uplink[UPLINK_OUT][ours].rank;
 		if (first != p->root)
 			TRY(cluster_near_edge(c, p->into ? first : p->root, p->into ? p->root : first, &edge[n++]));
 		TRY(cluster_far_edge(c, p->into ? theirs : ours, p->into ? ours : theirs, &edge[n++]));
-		at = c->way[WAY_IN][theirs].rank;
+		at = c->uplink[UPLINK_IN][theirs].rank;
 	}
 	if (at != rank)
 		TRY(cluster_near_edge(c, p->into ? rank : at, p->into ? at : rank, &edge[n++]));
@@ -416,16 +416,16 @@ make_path(struct plan *p, int rank, int way, Tree *out)
 	return OK;
 }
 
-/* The way with the least paths for its capacity, and of those the rank's own. */
+/* The uplink with the least paths for its capacity, and of those the rank's own. */
 static int
-idlest_way(const struct plan *p, const int64_t *paths, int rank)
+idlest_uplink(const struct plan *p, const int64_t *paths, int rank)
 {
 	const struct cluster_server *home = &p->c.server[p->home], *server = &p->c.server[p->c.of[rank]];
-	const struct way *ours = p->c.way[WAY_OUT] + home->first_way[WAY_OUT];
+	const struct uplink *ours = p->c.uplink[UPLINK_OUT] + home->first_uplink[UPLINK_OUT];
 	int best = 0;
-	for (int i = 1; i < home->n_ways[WAY_OUT]; i++) {
+	for (int i = 1; i < home->n_uplinks[UPLINK_OUT]; i++) {
 		int order = ratio_cmp(paths[i] + 1, ours[i].capacity, paths[best] + 1, ours[best].capacity);
-		if (order < 0 || (order == 0 && p->c.way[WAY_IN][server->first_way[WAY_IN] + i].rank == rank))
+		if (order < 0 || (order == 0 && p->c.uplink[UPLINK_IN][server->first_uplink[UPLINK_IN] + i].rank == rank))
 			best = i;
 	}
 	return best;
@@ -436,17 +436,17 @@ plan_paths(struct plan *p, Packing **out)
 {
 	int n = p->topo->n_ranks;
 	int64_t *paths;
-	TRY(TEMP(p->ctx, paths, p->c.server[p->home].n_ways[WAY_OUT]));
+	TRY(TEMP(p->ctx, paths, p->c.server[p->home].n_uplinks[UPLINK_OUT]));
 	TRY(pack_new(p->ctx, n - 1, false, out));
 	(*out)->n_trees = n - 1;
 	TRY(NEW(p->ctx, (*out)->demand, n - 1));
 	for (int t = 0; t < n - 1; t++) {
-		int rank = t + (t >= p->root), way = 0;
+		int rank = t + (t >= p->root), uplink = 0;
 		if (p->c.of[rank] != p->home)
-			paths[way = idlest_way(p, paths, rank)]++;
+			paths[uplink = idlest_uplink(p, paths, rank)]++;
 		(*out)->demand[t] = t;
 		(*out)->weight[t] = 1;
-		TRY(make_path(p, rank, way, &(*out)->tree[t]));
+		TRY(make_path(p, rank, uplink, &(*out)->tree[t]));
 	}
 	return set_unit(p, collective_shares(p->coll, n), *out);
 }

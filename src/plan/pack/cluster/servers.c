@@ -1,5 +1,5 @@
-/* Clusters as servers and networks. The ways of a server come from a maximum flow between its GPUs and the networks: as
- * equal for all GPUs as may be, then as much as there is, taken apart into paths:
+/* Clusters as servers and networks. The uplinks of a server come from a maximum flow between its GPUs and the networks:
+ * as equal for all GPUs as may be, then as much as there is, taken apart into paths:
  *
  *     gpu0 -- plx0 -- nic0 -- rail 0        gpu0: 24 GB/s to rail 0
  *     gpu1 --/    \-- nic1 -- rail 1        gpu1: 24 GB/s to rail 1
@@ -142,17 +142,17 @@ find_routes(Cluster *c, int from, int *by, int *queue)
 			queue[n++] = w;
 		}
 	for (int k = 0; k < c->n_networks; k++) {
-		struct way *way = &c->between[(size_t)from * (size_t)c->n_networks + (size_t)k];
+		struct uplink *uplink = &c->between[(size_t)from * (size_t)c->n_networks + (size_t)k];
 		int w = c->network[k];
-		way->n = w == start || by[w] >= 0 ? 0 : -1;
-		for (; w != start && way->n >= 0; w = topo->link[by[w]].from)
-			way->n++;
-		if (way->n <= 0)
+		uplink->n = w == start || by[w] >= 0 ? 0 : -1;
+		for (; w != start && uplink->n >= 0; w = topo->link[by[w]].from)
+			uplink->n++;
+		if (uplink->n <= 0)
 			continue;
-		TRY(TEMP(c->ctx, way->link, way->n));
+		TRY(TEMP(c->ctx, uplink->link, uplink->n));
 		w = c->network[k];
-		for (int i = way->n; i > 0; w = topo->link[by[w]].from)
-			way->link[--i] = by[w];
+		for (int i = uplink->n; i > 0; w = topo->link[by[w]].from)
+			uplink->link[--i] = by[w];
 	}
 	return OK;
 }
@@ -169,9 +169,9 @@ join_networks(Cluster *c)
 	return OK;
 }
 
-/* ---- ways ---- */
+/* ---- uplinks ---- */
 
-/* A flow out of the GPUs of a server, or, WAY_IN, with all links reversed. */
+/* A flow out of the GPUs of a server, or, UPLINK_IN, with all links reversed. */
 struct flow {
 	Cluster *c;
 	Side side;
@@ -185,13 +185,13 @@ struct flow {
 static int
 tail_of(const struct flow *f, int l)
 {
-	return f->side == WAY_OUT ? f->c->topo->link[l].from : f->c->topo->link[l].to;
+	return f->side == UPLINK_OUT ? f->c->topo->link[l].from : f->c->topo->link[l].to;
 }
 
 static int
 head_of(const struct flow *f, int l)
 {
-	return f->side == WAY_OUT ? f->c->topo->link[l].to : f->c->topo->link[l].from;
+	return f->side == UPLINK_OUT ? f->c->topo->link[l].to : f->c->topo->link[l].from;
 }
 
 static bool
@@ -205,7 +205,7 @@ static const int *
 links_at(const struct flow *f, int v, bool ahead, int *n)
 {
 	const Topology *topo = f->c->topo;
-	bool out = ahead == (f->side == WAY_OUT);
+	bool out = ahead == (f->side == UPLINK_OUT);
 	const int *first = out ? topo->first_out : topo->first_in;
 	*n = first[v + 1] - first[v];
 	return (out ? topo->out : topo->in) + first[v];
@@ -336,29 +336,29 @@ take_path(struct flow *f, int g, int link[LIMIT_ROUTE_LINKS], int *n)
 }
 
 static Status
-add_way(struct flow *f, int g, const int *link, int n, int64_t capacity)
+add_uplink(struct flow *f, int g, const int *link, int n, int64_t capacity)
 {
 	Cluster *c = f->c;
-	struct way *way;
-	TRY(GROW_TEMP(c->ctx, c->way[f->side], c->n_ways[f->side], c->room[f->side]));
-	way = &c->way[f->side][c->n_ways[f->side]++];
-	*way = (struct way){ .rank = g, .network = c->network_of[head_of(f, link[n - 1])], .capacity = capacity,
+	struct uplink *uplink;
+	TRY(GROW_TEMP(c->ctx, c->uplink[f->side], c->n_uplinks[f->side], c->room[f->side]));
+	uplink = &c->uplink[f->side][c->n_uplinks[f->side]++];
+	*uplink = (struct uplink){ .rank = g, .network = c->network_of[head_of(f, link[n - 1])], .capacity = capacity,
 	    .n = n };
-	TRY(TEMP(c->ctx, way->link, n));
+	TRY(TEMP(c->ctx, uplink->link, n));
 	for (int i = 0; i < n; i++)
-		way->link[f->side == WAY_OUT ? i : n - 1 - i] = link[i];
+		uplink->link[f->side == UPLINK_OUT ? i : n - 1 - i] = link[i];
 	c->unit = gcd64(capacity, c->unit);
 	return OK;
 }
 
 static Status
-find_ways(struct flow *f, int s, bool *good)
+find_uplinks(struct flow *f, int s, bool *good)
 {
 	Cluster *c = f->c;
 	struct cluster_server *server = &c->server[s];
 	int link[LIMIT_ROUTE_LINKS], n;
 	f->node = s;
-	server->first_way[f->side] = c->n_ways[f->side];
+	server->first_uplink[f->side] = c->n_uplinks[f->side];
 	int64_t all = flow_from_ranks(f, server, LIMIT_CAPACITY_SUM), capacity;
 	clear_flow(f, server);
 	flow_from_ranks(f, server, all / server->n);
@@ -366,15 +366,15 @@ find_ways(struct flow *f, int s, bool *good)
 	for (int i = 0; i < server->n; i++) {
 		int g = c->rank[server->first + i];
 		while ((capacity = take_path(f, g, link, &n)) > 0 && n <= LIMIT_ROUTE_LINKS / 4)
-			TRY(add_way(f, g, link, n, capacity));
+			TRY(add_uplink(f, g, link, n, capacity));
 	}
-	server->n_ways[f->side] = c->n_ways[f->side] - server->first_way[f->side];
-	*good = server->n_ways[f->side] > 0;
+	server->n_uplinks[f->side] = c->n_uplinks[f->side] - server->first_uplink[f->side];
+	*good = server->n_uplinks[f->side] > 0;
 	return OK;
 }
 
 static Status
-find_all_ways(Cluster *c, bool *good)
+find_all_uplinks(Cluster *c, bool *good)
 {
 	struct flow f = { .c = c };
 	TRY(TEMP(c->ctx, f.amount, c->topo->n_links));
@@ -382,15 +382,15 @@ find_all_ways(Cluster *c, bool *good)
 	TRY(TEMP(c->ctx, f.mark, c->topo->n_vertices));
 	TRY(TEMP(c->ctx, f.queue, c->topo->n_vertices));
 	TRY(TEMP(c->ctx, f.left, c->topo->n_ranks));
-	for (f.side = WAY_OUT; f.side <= WAY_IN && *good; f.side++)
+	for (f.side = UPLINK_OUT; f.side <= UPLINK_IN && *good; f.side++)
 		for (int s = 0; s < c->n_servers && *good; s++)
-			TRY(find_ways(&f, s, good));
+			TRY(find_uplinks(&f, s, good));
 	for (int side = 0; side < 2 && *good; side++)
 		for (int s = 0; s < c->n_servers; s++)
-			for (int i = 0; i < c->server[s].n_ways[side]; i++) {
-				struct way *way = &c->way[side][c->server[s].first_way[side] + i];
-				way->capacity /= c->unit;
-				c->server[s].capacity[side] += way->capacity;
+			for (int i = 0; i < c->server[s].n_uplinks[side]; i++) {
+				struct uplink *uplink = &c->uplink[side][c->server[s].first_uplink[side] + i];
+				uplink->capacity /= c->unit;
+				c->server[s].capacity[side] += uplink->capacity;
 			}
 	return OK;
 }
@@ -410,11 +410,11 @@ static bool
 same_type(const Cluster *c, int s, int t)
 {
 	const struct cluster_server *a = &c->server[s], *b = &c->server[t];
-	bool same = a->n == b->n && a->n_ways[0] == b->n_ways[0] && a->n_ways[1] == b->n_ways[1];
+	bool same = a->n == b->n && a->n_uplinks[0] == b->n_uplinks[0] && a->n_uplinks[1] == b->n_uplinks[1];
 	for (int side = 0; side < 2; side++)
-		for (int i = 0; same && i < a->n_ways[side]; i++) {
-			const struct way *x = &c->way[side][a->first_way[side] + i];
-			const struct way *y = &c->way[side][b->first_way[side] + i];
+		for (int i = 0; same && i < a->n_uplinks[side]; i++) {
+			const struct uplink *x = &c->uplink[side][a->first_uplink[side] + i];
+			const struct uplink *y = &c->uplink[side][b->first_uplink[side] + i];
 			same = x->network == y->network && x->capacity == y->capacity
 			    && place_of(c, s, x->rank) == place_of(c, t, y->rank);
 		}
@@ -456,7 +456,7 @@ cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 	if (!*good)
 		return OK;
 	TRY(join_networks(out));
-	TRY(find_all_ways(out, good));
+	TRY(find_all_uplinks(out, good));
 	return *good ? find_types(out) : OK;
 }
 
@@ -474,16 +474,16 @@ cluster_near_edge(const Cluster *c, int src, int dst, Edge *out)
 }
 
 Status
-cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out)
+cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *out)
 {
-	const struct way *from = &c->way[WAY_OUT][out_way], *to = &c->way[WAY_IN][in_way];
-	const struct way *way[3] = { from, &c->between[(size_t)from->network * (size_t)c->n_networks
+	const struct uplink *from = &c->uplink[UPLINK_OUT][out_uplink], *to = &c->uplink[UPLINK_IN][in_uplink];
+	const struct uplink *uplink[3] = { from, &c->between[(size_t)from->network * (size_t)c->n_networks
 	    + (size_t)to->network], to };
 	int *link, n = 0;
-	TRY(NEW(c->ctx, link, from->n + way[1]->n + to->n));
-	for (int i = 0; i < 3; n += way[i++]->n)
-		if (way[i]->n > 0)
-			memcpy(link + n, way[i]->link, (size_t)way[i]->n * sizeof *link);
+	TRY(NEW(c->ctx, link, from->n + uplink[1]->n + to->n));
+	for (int i = 0; i < 3; n += uplink[i++]->n)
+		if (uplink[i]->n > 0)
+			memcpy(link + n, uplink[i]->link, (size_t)uplink[i]->n * sizeof *link);
 	*out = (Edge){ from->rank, to->rank, n, link };
 	return OK;
 }
@@ -491,9 +491,9 @@ cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out)
 bool
 cluster_sides_agree(const Cluster *c)
 {
-	bool same = c->n_ways[0] == c->n_ways[1];
-	for (int i = 0; same && i < c->n_ways[0]; i++)
-		same = c->way[0][i].rank == c->way[1][i].rank && c->way[0][i].network == c->way[1][i].network
-		    && c->way[0][i].capacity == c->way[1][i].capacity;
+	bool same = c->n_uplinks[0] == c->n_uplinks[1];
+	for (int i = 0; same && i < c->n_uplinks[0]; i++)
+		same = c->uplink[0][i].rank == c->uplink[1][i].rank && c->uplink[0][i].network == c->uplink[1][i].network
+		    && c->uplink[0][i].capacity == c->uplink[1][i].capacity;
 	return same;
 }

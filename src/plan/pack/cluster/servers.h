@@ -1,14 +1,14 @@
-/* What planners of clusters see of one: servers, each with a switch that all of its GPUs are on, and their ways to the
+/* What planners of clusters see of one: servers, each with a switch that all of its GPUs are on, and their uplinks to the
  * networks that join the servers. */
 #ifndef BLINK_PLAN_PACK_CLUSTER_SERVERS_H
 #define BLINK_PLAN_PACK_CLUSTER_SERVERS_H
 
 #include "model/model.h"
 
-typedef enum { WAY_OUT, WAY_IN } Side;
+typedef enum { UPLINK_OUT, UPLINK_IN } Side;
 
-/* From a rank to a network, or back: links in the order of the data. The ways of a server together fit its links. */
-struct way {
+/* From a rank to a network, or back: links in the order of the data. The uplinks of a server together fit its links. */
+struct uplink {
 	int rank, network;
 	int64_t capacity;	/* in units */
 	int n, *link;
@@ -16,9 +16,9 @@ struct way {
 
 struct cluster_server {
 	int first, n;		/* in Cluster.rank */
-	int type;		/* servers of one type have equal ways */
-	int first_way[2], n_ways[2];
-	int64_t capacity[2];	/* of its ways, in units */
+	int type;		/* servers of one type have equal uplinks */
+	int first_uplink[2], n_uplinks[2];
+	int64_t capacity[2];	/* of its uplinks, in units */
 };
 
 typedef struct {
@@ -32,24 +32,24 @@ typedef struct {
 	int *up, *down;		/* links of a rank to the switch of its server, and from it; -1: it is alone */
 	int *network;		/* vertices: switches of no server that servers are joined to */
 	int *network_of;	/* of a vertex; -1: it is none */
-	int n_ways[2], room[2];
-	struct way *way[2];	/* by server */
-	int64_t unit;		/* bytes/s: all capacities of ways are multiples */
+	int n_uplinks[2], room[2];
+	struct uplink *uplink[2];	/* by server */
+	int64_t unit;		/* bytes/s: all capacities of uplinks are multiples */
 	/* Between networks a and b [a * n_networks + b], over switches of no server: links in order; n -1: none. */
-	struct way *between;
+	struct uplink *between;
 } Cluster;
 
 /* In the scratch arena. *good: more than two servers, each with GPUs and a switch of its own that all of these are on,
- * and with a way to some network in both directions. Cost: a few small flows for each server. */
+ * and with an uplink to some network in both directions. Cost: a few small flows for each server. */
 Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
 
 /* Over the switch of their server. */
 Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
 
-/* Over ways of two servers, by their numbers in way[WAY_OUT] and way[WAY_IN]. */
-Status cluster_far_edge(const Cluster *c, int out_way, int in_way, Edge *out);
+/* Over uplinks of two servers, by their numbers in uplink[UPLINK_OUT] and uplink[UPLINK_IN]. */
+Status cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *out);
 
-/* Are way[WAY_OUT] and way[WAY_IN] the same, of a rank, to a network, with a capacity? An allreduce uses each in both
+/* Are uplink[UPLINK_OUT] and uplink[UPLINK_IN] the same, of a rank, to a network, with a capacity? An allreduce uses each in both
  * directions, for the same data. */
 bool cluster_sides_agree(const Cluster *c);
 

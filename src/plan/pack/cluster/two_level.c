@@ -1,13 +1,13 @@
 /* Trees over a cluster in two levels (servers.c): first over its servers, each as one rank, then inside of each server.
  *
- *     servers            a --- b          hops between servers are over ways: a tree of all servers
+ *     servers            a --- b          hops between servers are over uplinks: a tree of all servers
  *                          \-- c
- *     in server b        way 2 -> gpu 2 -> gpu 0, gpu 1, gpu 3        over its switch; b sends on over any way,
- *                                                                     from the GPU of that way
+ *     in server b        uplink 2 -> gpu 2 -> gpu 0, gpu 1, gpu 3        over its switch; b sends on over any uplink,
+ *                                                                     from the GPU of that uplink
  *
  * A cut of whole servers is a cut of the machine with each server as one rank, and no bound there is lower. So where
  * such a cut is what limits the rate, trees of servers by maximum flows (branchings.c) have it, whatever networks their
- * ways lead to; and these are a small machine: 128 ranks for 1024 GPUs. Of an allgather each server is the root of as
+ * uplinks lead to; and these are a small machine: 128 ranks for 1024 GPUs. Of an allgather each server is the root of as
  * much as its GPUs have together, and they take its trees one after the other.
  *
  * In a server the GPU that a tree enters sends to the others, as long as its link to the switch has room; then those
@@ -19,9 +19,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a link between servers stands for: a way of a side, or a link between switches of no server. */
+/* What a link between servers stands for: an uplink of a side, or a link between switches of no server. */
 struct origin {
-	bool way;
+	bool uplink;
 	Side side;
 	int index;
 };
@@ -58,21 +58,21 @@ add_link(struct levels *p, int from, int to, int64_t capacity, struct origin ori
 	    .capacity = capacity };
 }
 
-/* Each way out is followed by the way in, if both are the same: the opposite of a link is that of its own way. */
+/* Each uplink out is followed by the uplink in, if both are the same: the opposite of a link is that of its own uplink. */
 static void
-add_ways(struct levels *p)
+add_uplinks(struct levels *p)
 {
 	const Cluster *c = &p->c;
 	for (int s = 0; s < c->n_servers; s++)
-		for (int i = 0; i < c->server[s].n_ways[0] || i < c->server[s].n_ways[1]; i++)
-			for (Side side = WAY_OUT; side <= WAY_IN; side++) {
-				int w = c->server[s].first_way[side] + i;
-				const struct way *way = &c->way[side][w];
-				if (i >= c->server[s].n_ways[side])
+		for (int i = 0; i < c->server[s].n_uplinks[0] || i < c->server[s].n_uplinks[1]; i++)
+			for (Side side = UPLINK_OUT; side <= UPLINK_IN; side++) {
+				int w = c->server[s].first_uplink[side] + i;
+				const struct uplink *uplink = &c->uplink[side][w];
+				if (i >= c->server[s].n_uplinks[side])
 					continue;
-				int network = p->vertex[c->network[way->network]];
-				add_link(p, side == WAY_OUT ? s : network, side == WAY_OUT ? network : s,
-				    way->capacity * c->unit, (struct origin){ true, side, w });
+				int network = p->vertex[c->network[uplink->network]];
+				add_link(p, side == UPLINK_OUT ? s : network, side == UPLINK_OUT ? network : s,
+				    uplink->capacity * c->unit, (struct origin){ true, side, w });
 			}
 }
 
@@ -82,7 +82,7 @@ make_servers(struct levels *p)
 	const Cluster *c = &p->c;
 	const Topology *topo = p->topo;
 	Topology *servers = &p->servers;
-	int links = c->n_ways[0] + c->n_ways[1] + topo->n_links;
+	int links = c->n_uplinks[0] + c->n_uplinks[1] + topo->n_links;
 	*servers = (Topology){ .name = topo->name, .n_nodes = c->n_servers, .n_ranks = c->n_servers,
 	    .n_vertices = c->n_servers };
 	TRY(TEMP(p->ctx, servers->vertex, c->n_servers + topo->n_vertices));
@@ -97,13 +97,13 @@ make_servers(struct levels *p)
 			servers->vertex[servers->n_vertices++] = (Vertex){ .id = topo->vertex[v].id,
 			    .kind = VERTEX_SWITCH, .node = -1 };
 	}
-	add_ways(p);
+	add_uplinks(p);
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
 		if (link->from >= topo->n_ranks && link->to >= topo->n_ranks && p->vertex[link->from] >= 0
 		    && p->vertex[link->to] >= 0)
 			add_link(p, p->vertex[link->from], p->vertex[link->to], link->capacity,
-			    (struct origin){ false, WAY_OUT, l });
+			    (struct origin){ false, UPLINK_OUT, l });
 	}
 	return topo_index(p->ctx, servers);
 }
@@ -201,7 +201,7 @@ spread(struct levels *p, int s, int64_t weight)
 
 /* ---- trees ---- */
 
-/* The way at an end of a hop, of the server that sends in the direction of the root, or that receives. */
+/* The uplink at an end of a hop, of the server that sends in the direction of the root, or that receives. */
 static const struct origin *
 end_of(const struct levels *p, const Edge *edge, bool last)
 {
@@ -211,10 +211,10 @@ end_of(const struct levels *p, const Edge *edge, bool last)
 static int
 rank_at(const struct levels *p, const struct origin *origin)
 {
-	return p->c.way[origin->side][origin->index].rank;
+	return p->c.uplink[origin->side][origin->index].rank;
 }
 
-/* Entries of the servers of a tree whose root is to be this rank, -1: of some way. */
+/* Entries of the servers of a tree whose root is to be this rank, -1: of some uplink. */
 static void
 find_entries(struct levels *p, const Tree *tree, int root)
 {
@@ -238,19 +238,19 @@ far_edge(const struct levels *p, const Edge *edge, Edge *out)
 	int n = 0, *link;
 	for (int i = 0; i < edge->n_links; i++) {
 		const struct origin *o = &p->origin[edge->link[i]];
-		n += o->way ? p->c.way[o->side][o->index].n : 1;
+		n += o->uplink ? p->c.uplink[o->side][o->index].n : 1;
 	}
 	TRY(NEW(p->ctx, link, n));
 	*out = (Edge){ rank_at(p, end_of(p, edge, false)), rank_at(p, end_of(p, edge, true)), n, link };
 	n = 0;
 	for (int i = 0; i < edge->n_links; i++) {
 		const struct origin *o = &p->origin[edge->link[i]];
-		const struct way *way = o->way ? &p->c.way[o->side][o->index] : NULL;
-		if (way)
-			memcpy(link + n, way->link, (size_t)way->n * sizeof *link);
+		const struct uplink *uplink = o->uplink ? &p->c.uplink[o->side][o->index] : NULL;
+		if (uplink)
+			memcpy(link + n, uplink->link, (size_t)uplink->n * sizeof *link);
 		else
 			link[n] = o->index;
-		n += way ? way->n : 1;
+		n += uplink ? uplink->n : 1;
 	}
 	return OK;
 }

@@ -1,19 +1,19 @@
-/* Clusters of unequal servers: each has a switch of its own that all of its GPUs are on, and ways to one network or to
+/* Clusters of unequal servers: each has a switch of its own that all of its GPUs are on, and uplinks to one network or to
  * several, as rails, which some of its GPUs may share (servers.c). The linear program knows no symmetry between servers
  * of different sizes, and one that lost a GPU is enough. Here trees have one hop between servers:
  *
- *     tree of a hub      hub -> over a way of its server and one of the other -> one GPU of each other server
+ *     tree of a hub      hub -> over an uplink of its server and one of the other -> one GPU of each other server
  *                        each of these, and the hub -> the GPUs of its server, over its switch
  *
- * Allgather, reducescatter: every rank is the hub of its own tree. Allreduce: there is a hub for each way of a server.
+ * Allgather, reducescatter: every rank is the hub of its own tree. Allreduce: there is a hub for each uplink of a server.
  * A tree of rate x over n servers loads the hub's server n - 1 times and every other one once, so that at the rate R
  * of all trees together
  *
  *     R - x[s] + (n - 1) x[s] = capacity[s]     x[s] in proportion to capacity[s] - R
  *
- * and hubs of a server are in proportion to the capacities of their ways. What remains is which ways a tree takes.
- * They are filled one tree after the other: first, between ways of the same number or the same network; then, what is
- * left, whole trees where there is most room; and at last trees are divided among several ways:
+ * and hubs of a server are in proportion to the capacities of their uplinks. What remains is which uplinks a tree takes.
+ * They are filled one tree after the other: first, between uplinks of the same number or the same network; then, what is
+ * left, whole trees where there is most room; and at last trees are divided among several uplinks:
  *
  *     rail                    0     1     2     3      4 servers of 4 GPUs, one of which lost that on rail 3;
  *     hubs of others on it    3     3     3     3      trees that enter it over their rails, and those of rail 3
@@ -52,9 +52,9 @@ hub_each_rank(struct plan *p)
 	p->n_hubs = p->topo->n_ranks;
 	TRY(TEMP(p->ctx, p->hub, p->n_hubs));
 	for (int v = 0; v < p->n_hubs; v++)
-		p->hub[v] = (struct hub){ .rank = v, .server = c->of[v], .way = -1, .length = 1 };
-	for (int i = c->n_ways[p->hub_side] - 1; i >= 0; i--)
-		p->hub[c->way[p->hub_side][i].rank].way = i;
+		p->hub[v] = (struct hub){ .rank = v, .server = c->of[v], .uplink = -1, .length = 1 };
+	for (int i = c->n_uplinks[p->hub_side] - 1; i >= 0; i--)
+		p->hub[c->uplink[p->hub_side][i].rank].uplink = i;
 	return OK;
 }
 
@@ -68,36 +68,36 @@ least_multiple(const Cluster *c)
 	return common;
 }
 
-/* Servers one after the other; with p->per_server a hub for several ways, which none of them belongs to. */
+/* Servers one after the other; with p->per_server a hub for several uplinks, which none of them belongs to. */
 static Status
-hub_each_way(struct plan *p, bool *good)
+hub_each_uplink(struct plan *p, bool *good)
 {
 	const Cluster *c = &p->c;
 	int64_t common = least_multiple(c);
 	*good = common > 0 && cluster_sides_agree(c);
-	TRY(TEMP(p->ctx, p->hub, c->n_ways[0]));
+	TRY(TEMP(p->ctx, p->hub, c->n_uplinks[0]));
 	for (int s = 0; s < c->n_servers && *good; s++) {
 		const struct cluster_server *server = &c->server[s];
 		int64_t spare = 0, share = 0;
 		*good = multiply(server->capacity[0], p->rate.den, &spare) && spare >= p->rate.num
 		    && multiply(spare - (int64_t)p->rate.num, common / server->capacity[0], &spare);
-		for (int i = 0; i < server->n_ways[0] && *good; i++) {
-			int w = server->first_way[0] + i;
-			*good = multiply(spare, c->way[0][w].capacity, &share);
+		for (int i = 0; i < server->n_uplinks[0] && *good; i++) {
+			int w = server->first_uplink[0] + i;
+			*good = multiply(spare, c->uplink[0][w].capacity, &share);
 			if (share == 0)
 				continue;
 			if (p->per_server && p->n_hubs > 0 && p->hub[p->n_hubs - 1].server == s
-			    && (i - 1) * p->per_server / server->n_ways[0] == i * p->per_server / server->n_ways[0])
+			    && (i - 1) * p->per_server / server->n_uplinks[0] == i * p->per_server / server->n_uplinks[0])
 				p->hub[p->n_hubs - 1].length += share;
 			else
-				p->hub[p->n_hubs++] = (struct hub){ c->way[0][w].rank, s, p->per_server ? -1 : w,
+				p->hub[p->n_hubs++] = (struct hub){ c->uplink[0][w].rank, s, p->per_server ? -1 : w,
 				    share };
 		}
 	}
 	return OK;
 }
 
-/* Weights of hubs and rooms of ways in units that make all of them whole numbers: the rate is that of `sum`. */
+/* Weights of hubs and rooms of uplinks in units that make all of them whole numbers: the rate is that of `sum`. */
 static Status
 scale(struct plan *p, bool *good)
 {
@@ -115,11 +115,11 @@ scale(struct plan *p, bool *good)
 	times /= common;
 	int64_t length = (int64_t)p->rate.num / common;
 	for (int side = 0; side < 2; side++)
-		TRY(TEMP(p->ctx, p->room[side], c->n_ways[side]));
-	TRY(TEMP(p->ctx, p->reserved, c->n_ways[0]));
+		TRY(TEMP(p->ctx, p->room[side], c->n_uplinks[side]));
+	TRY(TEMP(p->ctx, p->reserved, c->n_uplinks[0]));
 	for (int side = 0; side < 2; side++)
-		for (int i = 0; i < c->n_ways[side] && *good; i++) {
-			*good = multiply(c->way[side][i].capacity, times, &room);
+		for (int i = 0; i < c->n_uplinks[side] && *good; i++) {
+			*good = multiply(c->uplink[side][i].capacity, times, &room);
 			p->room[side][i] = room;
 		}
 	for (int h = 0; h < p->n_hubs && *good; h++)
@@ -130,91 +130,91 @@ scale(struct plan *p, bool *good)
 	return OK;
 }
 
-/* ---- filling the ways ---- */
+/* ---- filling the uplinks ---- */
 
 /* Do these two networks, of the hubs' side and the other, lead to each other? */
 static bool
-joined(const struct plan *p, int own, int way)
+joined(const struct plan *p, int own, int uplink)
 {
 	const Cluster *c = &p->c;
-	int a = c->way[p->hub_side][own].network, b = c->way[p->leaf_side][way].network;
-	size_t from = (size_t)(p->hub_side == WAY_OUT ? a : b), to = (size_t)(p->hub_side == WAY_OUT ? b : a);
+	int a = c->uplink[p->hub_side][own].network, b = c->uplink[p->leaf_side][uplink].network;
+	size_t from = (size_t)(p->hub_side == UPLINK_OUT ? a : b), to = (size_t)(p->hub_side == UPLINK_OUT ? b : a);
 	size_t n = (size_t)c->n_networks;
 	return c->between[from * n + to].n >= 0 && (p->coll != ALLREDUCE || c->between[to * n + from].n >= 0);
 }
 
-/* What trees of this hub find on a way of its server. */
+/* What trees of this hub find on an uplink of its server. */
 static int64_t
 own_room(const struct plan *p, const struct hub *hub, int own)
 {
-	return p->room[p->hub_side][own] + (p->coll == ALLREDUCE && own == hub->way ? p->reserved[own] : 0);
+	return p->room[p->hub_side][own] + (p->coll == ALLREDUCE && own == hub->uplink ? p->reserved[own] : 0);
 }
 
-/* Whole trees over ways of the same number or network, between servers of one type, or of two. */
+/* Whole trees over uplinks of the same number or network, between servers of one type, or of two. */
 static Status
 fill_like(struct plan *p, bool one_type)
 {
 	const struct cluster_server *server = p->c.server;
 	for (int h = 0; h < p->n_hubs; h++) {
 		const struct hub *hub = &p->hub[h];
-		for (int s = 0; s < p->c.n_servers && hub->way >= 0; s++) {
+		for (int s = 0; s < p->c.n_servers && hub->uplink >= 0; s++) {
 			if (s == hub->server || (server[s].type == server[hub->server].type) != one_type)
 				continue;
-			int way = unequal_like_way(p, hub->way, hub->server, s);
-			if (way >= 0 && p->room[p->leaf_side][way] >= hub->length
-			    && own_room(p, hub, hub->way) >= hub->length)
-				TRY(unequal_add_piece(p, h, s, way, hub->way, hub->length));
+			int uplink = unequal_like_uplink(p, hub->uplink, hub->server, s);
+			if (uplink >= 0 && p->room[p->leaf_side][uplink] >= hub->length
+			    && own_room(p, hub, hub->uplink) >= hub->length)
+				TRY(unequal_add_piece(p, h, s, uplink, hub->uplink, hub->length));
 		}
 	}
 	return OK;
 }
 
-/* The two ways with the most room, of those that lead to each other; *way -1: there are none. Returns the room, which
- * counts up to `length`; then the hub's own way is better, and then most room of the other. */
+/* The two uplinks with the most room, of those that lead to each other; *uplink -1: there are none. Returns the room, which
+ * counts up to `length`; then the hub's own uplink is better, and then most room of the other. */
 static int64_t
-widest_ways(const struct plan *p, const struct hub *hub, int s, int64_t length, int *way, int *own)
+widest_uplinks(const struct plan *p, const struct hub *hub, int s, int64_t length, int *uplink, int *own)
 {
 	const struct cluster_server *from = &p->c.server[hub->server], *to = &p->c.server[s];
 	int64_t best = INT64_MIN;
-	*way = -1;
-	for (int i = 0; i < from->n_ways[p->hub_side]; i++) {
-		int a = from->first_way[p->hub_side] + i;
+	*uplink = -1;
+	for (int i = 0; i < from->n_uplinks[p->hub_side]; i++) {
+		int a = from->first_uplink[p->hub_side] + i;
 		int64_t there = own_room(p, hub, a);
-		for (int k = 0; k < to->n_ways[p->leaf_side]; k++) {
-			int b = to->first_way[p->leaf_side] + k;
+		for (int k = 0; k < to->n_uplinks[p->leaf_side]; k++) {
+			int b = to->first_uplink[p->leaf_side] + k;
 			int64_t room = p->room[p->leaf_side][b], least = room < there ? room : there;
 			least = least > length ? length : least;
-			if (*way >= 0 && (least < best || (least == best
-			    && ((*own == hub->way && a != hub->way)
-			    || ((*own == hub->way) == (a == hub->way) && room <= p->room[p->leaf_side][*way])))))
+			if (*uplink >= 0 && (least < best || (least == best
+			    && ((*own == hub->uplink && a != hub->uplink)
+			    || ((*own == hub->uplink) == (a == hub->uplink) && room <= p->room[p->leaf_side][*uplink])))))
 				continue;
 			if (!joined(p, a, b))
 				continue;
 			best = least;
-			*way = b;
+			*uplink = b;
 			*own = a;
 		}
 	}
 	return best;
 }
 
-/* Server s enters the trees of hub h over any ways. */
+/* Server s enters the trees of hub h over any uplinks. */
 static Status
 fill_server(struct plan *p, int h, int s, bool *good)
 {
 	const struct hub *hub = &p->hub[h];
-	int way, own;
+	int uplink, own;
 	for (int64_t left = hub->length, part; left > 0 && *good; left -= part) {
-		int64_t room = widest_ways(p, hub, s, left, &way, &own);
-		*good = way >= 0;
+		int64_t room = widest_uplinks(p, hub, s, left, &uplink, &own);
+		*good = uplink >= 0;
 		part = room <= 0 || room > left || p->whole ? left : room;
 		if (*good)
-			TRY(unequal_add_piece(p, h, s, way, own, part));
+			TRY(unequal_add_piece(p, h, s, uplink, own, part));
 	}
 	return OK;
 }
 
-/* Reserved for trees of its own hub that enter like ways. */
+/* Reserved for trees of its own hub that enter like uplinks. */
 static void
 reserve(struct plan *p)
 {
@@ -222,19 +222,19 @@ reserve(struct plan *p)
 		const struct hub *hub = &p->hub[h];
 		for (int s = 0; s < p->c.n_servers; s++)
 			if (s != hub->server
-			    && (p->c.n_networks == 1 || unequal_like_way(p, hub->way, hub->server, s) >= 0))
-				p->reserved[hub->way] += hub->length;
-		p->room[0][hub->way] -= p->reserved[hub->way];
+			    && (p->c.n_networks == 1 || unequal_like_uplink(p, hub->uplink, hub->server, s) >= 0))
+				p->reserved[hub->uplink] += hub->length;
+		p->room[0][hub->uplink] -= p->reserved[hub->uplink];
 	}
 }
 
-/* No way is overloaded. */
+/* No uplink is overloaded. */
 static bool
 fits(const struct plan *p)
 {
 	bool fit = true;
 	for (int side = 0; side < 2; side++)
-		for (int i = 0; i < p->c.n_ways[side] && fit; i++)
+		for (int i = 0; i < p->c.n_uplinks[side] && fit; i++)
 			fit = p->room[side][i] + (p->coll == ALLREDUCE ? p->reserved[i] : 0) >= 0;
 	return fit;
 }
@@ -277,7 +277,7 @@ set_unit(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	return OK;
 }
 
-/* One tree after the other; where ways of several networks do not suffice for that, by a linear program, unless it has
+/* One tree after the other; where uplinks of several networks do not suffice for that, by a linear program, unless it has
  * more trees than a schedule may have. */
 static Status
 fill_best(struct plan *p, int *n, bool *good)
@@ -307,7 +307,7 @@ fill_hubs(struct plan *p, int *n, bool *good)
 {
 	*good = true;
 	p->n_hubs = p->n_pieces = 0;
-	TRY(p->coll == ALLREDUCE ? hub_each_way(p, good) : hub_each_rank(p));
+	TRY(p->coll == ALLREDUCE ? hub_each_uplink(p, good) : hub_each_rank(p));
 	*good = *good && unequal_may_have(p, p->n_hubs);
 	if (*good)
 		TRY(scale(p, good));
@@ -321,7 +321,7 @@ fill_whole(struct plan *p, int *n, bool *good)
 	int64_t each = (int64_t)p->c.n_servers * (p->topo->n_ranks - 1) * 2;
 	int most = (int)(LIMIT_TREE_EDGES / each);
 	p->whole = true;
-	p->per_server = p->coll == ALLREDUCE && most < p->c.n_ways[0] / p->c.n_servers ? most : 0;
+	p->per_server = p->coll == ALLREDUCE && most < p->c.n_uplinks[0] / p->c.n_servers ? most : 0;
 	*good = p->coll != ALLREDUCE || most > 0;
 	return *good ? fill_hubs(p, n, good) : OK;
 }
@@ -359,8 +359,8 @@ pack_hubs(struct plan *p, const Bound *bound, Packing **out)
 	*out = NULL;
 	if (!good)
 		return OK;
-	p->hub_side = coll == REDUCESCATTER ? WAY_IN : WAY_OUT;
-	p->leaf_side = coll == REDUCESCATTER ? WAY_OUT : WAY_IN;
+	p->hub_side = coll == REDUCESCATTER ? UPLINK_IN : UPLINK_OUT;
+	p->leaf_side = coll == REDUCESCATTER ? UPLINK_OUT : UPLINK_IN;
 	TRY(NEW(ctx, pack, 1));
 	TRY(plan_hubs(p, bound, pack, &good));
 	arena_release(&ctx->scratch, mark);

@@ -1,12 +1,12 @@
 /* Where rails miss a GPU here and there, lengths of hubs and pieces for types of servers, from a linear program:
  *
- *     maximise    sum of servers(H) l(H, a)                     l: length of the hub of way a of a server of type H
- *     such that   sum over a of e(H, T, a) = sum of l(H, a) over ways a that T has no like of  for all types H, T
- *                 what enters and leaves over way b of T <= its capacity
+ *     maximise    sum of servers(H) l(H, a)                     l: length of the hub of uplink a of a server of type H
+ *     such that   sum over a of e(H, T, a) = sum of l(H, a) over uplinks a that T has no like of  for all types H, T
+ *                 what enters and leaves over uplink b of T <= its capacity
  *
- * where trees of the hub of way a enter servers of T over its like way (unequal_like_way); where it has none they enter
- * over other ways, e(H, T, a) of them over the like of a. Where each rank is a hub, all have one length: l(H, a) is
- * that times the ranks whose own way is a, and some may have none. The optimum is a basis, which is solved in fractions
+ * where trees of the hub of uplink a enter servers of T over its like uplink (unequal_like_uplink); where it has none they enter
+ * over other uplinks, e(H, T, a) of them over the like of a. Where each rank is a hub, all have one length: l(H, a) is
+ * that times the ranks whose own uplink is a, and some may have none. The optimum is a basis, which is solved in fractions
  * if it is small, and else rounded to whole weights. */
 #include "base/array.h"
 #include "base/linear.h"
@@ -24,8 +24,8 @@ enum {
 
 struct type {
 	int server, n_servers;	/* the first of it */
-	int first_way[2], n_ways[2];	/* of that server */
-	int first_row[2];	/* of its ways; of an allreduce those of both sides are the same */
+	int first_uplink[2], n_uplinks[2];	/* of that server */
+	int first_row[2];	/* of its uplinks; of an allreduce those of both sides are the same */
 	int column;		/* the first of l */
 };
 
@@ -36,11 +36,11 @@ struct extra {
 
 struct program {
 	struct plan *p;
-	int n_types, n_columns, n_rows, n_limits;	/* rows of ways come first; the others are sums of 0 */
+	int n_types, n_columns, n_rows, n_limits;	/* rows of uplinks come first; the others are sums of 0 */
 	struct type *type;
 	struct extra *extra;	/* [H * n_types + T] */
 	int *order, *first_hub;	/* hubs by server */
-	int64_t *limit, *worth;	/* of rows of ways; of columns */
+	int64_t *limit, *worth;	/* of rows of uplinks; of columns */
 	int n_entries, capacity[3];	/* entries from 1, by column */
 	int *row, *column;
 	double *value;
@@ -53,14 +53,14 @@ struct program {
 	int64_t *weight;	/* of columns, in whole weights */
 };
 
-/* The like way of type T, counted from its first; -1: none. */
+/* The like uplink of type T, counted from its first; -1: none. */
 static int
 like(const struct program *q, int h, int a, int t)
 {
 	const struct plan *p = q->p;
 	const struct type *from = &q->type[h], *to = &q->type[t];
-	int way = a < 0 ? -1 : unequal_like_way(p, from->first_way[p->hub_side] + a, from->server, to->server);
-	return way < 0 ? -1 : way - to->first_way[p->leaf_side];
+	int uplink = a < 0 ? -1 : unequal_like_uplink(p, from->first_uplink[p->hub_side] + a, from->server, to->server);
+	return uplink < 0 ? -1 : uplink - to->first_uplink[p->leaf_side];
 }
 
 /* Servers of type T besides one of type H. */
@@ -70,11 +70,11 @@ others(const struct program *q, int h, int t)
 	return q->type[t].n_servers - (h == t);
 }
 
-/* The own way of a hub, counted from the first of its server; -1: none. */
+/* The own uplink of a hub, counted from the first of its server; -1: none. */
 static int
-own_way(const struct plan *p, const struct hub *hub)
+own_uplink(const struct plan *p, const struct hub *hub)
 {
-	return hub->way < 0 ? -1 : hub->way - p->c.server[hub->server].first_way[p->hub_side];
+	return hub->uplink < 0 ? -1 : hub->uplink - p->c.server[hub->server].first_uplink[p->hub_side];
 }
 
 static void
@@ -86,17 +86,17 @@ measure_types(struct program *q)
 		const struct cluster_server *server = &c->server[s];
 		struct type *type = &q->type[server->type];
 		*type = (struct type){ .server = s, .n_servers = type->n_servers + 1,
-		    .first_way = { server->first_way[0], server->first_way[1] },
-		    .n_ways = { server->n_ways[0], server->n_ways[1] } };
+		    .first_uplink = { server->first_uplink[0], server->first_uplink[1] },
+		    .n_uplinks = { server->n_uplinks[0], server->n_uplinks[1] } };
 	}
 	for (int t = 0; t < q->n_types; t++) {
 		struct type *type = &q->type[t];
 		bool both = p->coll == ALLREDUCE;
 		type->first_row[0] = q->n_rows;
-		type->first_row[1] = q->n_rows + (both ? 0 : type->n_ways[0]);
-		q->n_rows += type->n_ways[0] + (both ? 0 : type->n_ways[1]);
+		type->first_row[1] = q->n_rows + (both ? 0 : type->n_uplinks[0]);
+		q->n_rows += type->n_uplinks[0] + (both ? 0 : type->n_uplinks[1]);
 		type->column = both ? q->n_columns : 0;
-		q->n_columns += both ? type->n_ways[0] : 0;
+		q->n_columns += both ? type->n_uplinks[0] : 0;
 	}
 	q->n_columns += p->coll == ALLREDUCE ? 0 : 1;
 	q->n_limits = q->n_rows;
@@ -121,7 +121,7 @@ order_hubs(struct program *q)
 	return OK;
 }
 
-/* Has some hub of H no like way in T? */
+/* Has some hub of H no like uplink in T? */
 static bool
 is_missing(const struct program *q, int h, int t)
 {
@@ -129,7 +129,7 @@ is_missing(const struct program *q, int h, int t)
 	int s = q->type[h].server;
 	bool missing = false;
 	for (int i = q->first_hub[s]; i < q->first_hub[s + 1] && !missing; i++)
-		missing = like(q, h, own_way(p, &p->hub[q->order[i]]), t) < 0;
+		missing = like(q, h, own_uplink(p, &p->hub[q->order[i]]), t) < 0;
 	return missing && others(q, h, t) > 0;
 }
 
@@ -146,7 +146,7 @@ lay_out(struct program *q)
 		for (int t = 0; t < n && q->n_columns <= MOST_COLUMNS; t++) {
 			bool missing = is_missing(q, h, t);
 			q->extra[h * n + t] = (struct extra){ missing ? q->n_columns : -1, q->n_rows };
-			q->n_columns += missing ? q->type[h].n_ways[p->hub_side] : 0;
+			q->n_columns += missing ? q->type[h].n_uplinks[p->hub_side] : 0;
 			q->n_rows += missing;
 		}
 	return OK;
@@ -187,7 +187,7 @@ put_column(struct program *q, int column, int64_t worth)
 	return OK;
 }
 
-/* What trees from way a of type H put on it, and on the like way of a server of T. */
+/* What trees from uplink a of type H put on it, and on the like uplink of a server of T. */
 static void
 add_loads(struct program *q, int h, int a, int t)
 {
@@ -199,7 +199,7 @@ add_loads(struct program *q, int h, int a, int t)
 	add(q, q->type[t].first_row[p->leaf_side] + b, others(q, t, h));
 }
 
-/* The same of a hub of type H, whose own way this is; -1: none. */
+/* The same of a hub of type H, whose own uplink this is; -1: none. */
 static void
 add_hub(struct program *q, int h, int a)
 {
@@ -211,7 +211,7 @@ add_hub(struct program *q, int h, int a)
 	}
 }
 
-/* Columns of l: of each way, or one. */
+/* Columns of l: of each uplink, or one. */
 static Status
 put_lengths(struct program *q)
 {
@@ -220,12 +220,12 @@ put_lengths(struct program *q)
 	for (int h = 0; h < q->n_types; h++) {
 		const struct type *from = &q->type[h];
 		int s = from->server;
-		for (int a = 0; a < from->n_ways[0] && !one; a++) {
+		for (int a = 0; a < from->n_uplinks[0] && !one; a++) {
 			add_hub(q, h, a);
 			TRY(put_column(q, from->column + a, from->n_servers));
 		}
 		for (int i = q->first_hub[s]; i < q->first_hub[s + 1] && one; i++)
-			add_hub(q, h, own_way(p, &p->hub[q->order[i]]));
+			add_hub(q, h, own_uplink(p, &p->hub[q->order[i]]));
 	}
 	return one ? put_column(q, 0, p->n_hubs) : OK;
 }
@@ -237,11 +237,11 @@ put_type(struct program *q, int h)
 	const struct plan *p = q->p;
 	const struct type *from = &q->type[h];
 	for (int side = 0; side < 2; side++)
-		for (int a = 0; a < from->n_ways[side]; a++)
-			q->limit[from->first_row[side] + a] = p->c.way[side][from->first_way[side] + a].capacity;
+		for (int a = 0; a < from->n_uplinks[side]; a++)
+			q->limit[from->first_row[side] + a] = p->c.uplink[side][from->first_uplink[side] + a].capacity;
 	for (int t = 0; t < q->n_types; t++) {
 		const struct extra *extra = &q->extra[h * q->n_types + t];
-		for (int a = 0; a < from->n_ways[p->hub_side] && extra->column >= 0; a++) {
+		for (int a = 0; a < from->n_uplinks[p->hub_side] && extra->column >= 0; a++) {
 			add_loads(q, h, a, t);
 			if (like(q, h, a, t) >= 0)
 				add(q, extra->row, 1);
@@ -280,7 +280,7 @@ load(struct program *q, glp_prob *lp)
 		glp_set_row_bnds(lp, r + 1, r < q->n_limits ? GLP_UP : GLP_FX, 0,
 		    r < q->n_limits ? (double)q->limit[r] : 0);
 	for (int i = 0; i < q->n_columns; i++) {
-		/* Without entries: no way has a like one. */
+		/* Without entries: no uplink has a like one. */
 		glp_set_col_bnds(lp, i + 1, GLP_FX, 0, 0);
 		glp_set_obj_coef(lp, i + 1, (double)q->worth[i]);
 	}
@@ -391,7 +391,7 @@ set_lengths(struct program *q)
 	memcpy(hub, p->hub, (size_t)p->n_hubs * sizeof *hub);
 	for (int h = 0; h < p->n_hubs; h++) {
 		const struct type *type = &q->type[p->c.server[hub[h].server].type];
-		hub[h].length = q->weight[type->column + (p->coll == ALLREDUCE ? own_way(p, &hub[h]) : 0)];
+		hub[h].length = q->weight[type->column + (p->coll == ALLREDUCE ? own_uplink(p, &hub[h]) : 0)];
 	}
 	p->hub = hub;
 	return OK;
@@ -404,21 +404,21 @@ enter(struct program *q, int own, int s)
 	struct plan *p = q->p;
 	int h = p->c.server[own].type, t = p->c.server[s].type;
 	const struct extra *extra = &q->extra[h * q->n_types + t];
-	int a = -1, last = q->type[h].n_ways[p->hub_side] - 1;
+	int a = -1, last = q->type[h].n_uplinks[p->hub_side] - 1;
 	int64_t left = 0;
 	while (extra->column >= 0 && last > 0 && q->weight[extra->column + last] == 0)
 		last--;
 	for (int i = q->first_hub[own]; i < q->first_hub[own + 1]; i++) {
 		const struct hub *hub = &p->hub[q->order[i]];
-		int way = hub->way < 0 ? -1 : unequal_like_way(p, hub->way, own, s);
-		for (int64_t rest = hub->length, part; rest > 0; rest -= part, left -= way < 0 ? part : 0) {
-			int out = hub->way;
-			while (way < 0 && left <= 0 && a < last)
+		int uplink = hub->uplink < 0 ? -1 : unequal_like_uplink(p, hub->uplink, own, s);
+		for (int64_t rest = hub->length, part; rest > 0; rest -= part, left -= uplink < 0 ? part : 0) {
+			int out = hub->uplink;
+			while (uplink < 0 && left <= 0 && a < last)
 				left = q->weight[extra->column + ++a];
-			part = way >= 0 || a == last || rest < left ? rest : left;
-			if (way < 0)
-				out = p->c.server[own].first_way[p->hub_side] + a;
-			TRY(unequal_add_piece(p, q->order[i], s, way < 0 ? unequal_like_way(p, out, own, s) : way, out,
+			part = uplink >= 0 || a == last || rest < left ? rest : left;
+			if (uplink < 0)
+				out = p->c.server[own].first_uplink[p->hub_side] + a;
+			TRY(unequal_add_piece(p, q->order[i], s, uplink < 0 ? unequal_like_uplink(p, out, own, s) : uplink, out,
 			    part));
 		}
 	}

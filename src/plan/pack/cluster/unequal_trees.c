@@ -32,9 +32,9 @@ add_far(struct maker *m, const struct piece *piece)
 {
 	const struct plan *p = m->p;
 	if (p->coll != REDUCESCATTER)
-		TRY(cluster_far_edge(&p->c, piece->own, piece->way, &m->there[m->n_edges]));
+		TRY(cluster_far_edge(&p->c, piece->own, piece->uplink, &m->there[m->n_edges]));
 	if (p->coll != ALLGATHER)
-		TRY(cluster_far_edge(&p->c, piece->way, piece->own, &m->back[m->n_edges]));
+		TRY(cluster_far_edge(&p->c, piece->uplink, piece->own, &m->back[m->n_edges]));
 	m->n_edges++;
 	return OK;
 }
@@ -81,7 +81,7 @@ add_tree(struct maker *m, const struct hub *hub, int64_t weight)
 	Packing *pack = m->pack;
 	m->n_edges = 0;
 	for (int s = 0; s < c->n_servers; s++) {
-		int entry = s == hub->server ? hub->rank : c->way[p->leaf_side][p->piece[m->at[s]].way].rank;
+		int entry = s == hub->server ? hub->rank : c->uplink[p->leaf_side][p->piece[m->at[s]].uplink].rank;
 		if (s != hub->server)
 			TRY(add_far(m, &p->piece[m->at[s]]));
 		for (int i = 0; i < c->server[s].n; i++)
