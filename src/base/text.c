@@ -88,22 +88,15 @@ char *
 text_digits(char *to, int value)
 {
 	unsigned rest = value < 0 ? 0u - (unsigned)value : (unsigned)value;
+	char digits[10];
+	int n = 0;
 	if (value < 0)
 		*to++ = '-';
-	if (rest >= 10000) {
-		to = text_digits(to, (int)(rest / 10000));
-		rest %= 10000;
-		*to++ = (char)('0' + rest / 1000);
-		*to++ = (char)('0' + rest / 100 % 10);
-		*to++ = (char)('0' + rest / 10 % 10);
-	} else if (rest >= 10) {
-		if (rest >= 1000)
-			*to++ = (char)('0' + rest / 1000);
-		if (rest >= 100)
-			*to++ = (char)('0' + rest / 100 % 10);
-		*to++ = (char)('0' + rest / 10 % 10);
-	}
-	*to++ = (char)('0' + rest % 10);
+	do
+		digits[n++] = (char)('0' + rest % 10);
+	while ((rest /= 10) > 0);
+	while (n > 0)
+		*to++ = digits[--n];
 	return to;
 }
 

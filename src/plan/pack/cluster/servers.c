@@ -493,7 +493,8 @@ cluster_sides_agree(const Cluster *c)
 {
 	bool same = c->n_uplinks[0] == c->n_uplinks[1];
 	for (int i = 0; same && i < c->n_uplinks[0]; i++)
-		same = c->uplink[0][i].rank == c->uplink[1][i].rank && c->uplink[0][i].network == c->uplink[1][i].network
+		same = c->uplink[0][i].rank == c->uplink[1][i].rank
+		    && c->uplink[0][i].network == c->uplink[1][i].network
 		    && c->uplink[0][i].capacity == c->uplink[1][i].capacity;
 	return same;
 }
