@@ -17,8 +17,8 @@ Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root,
  * of fewer trees a little below it; NULL where the machine is another one, where its servers are equal, where some link
  * is too slow for such trees, and where weights need more than 60 bits. Demands are in order. *lower: where *out is
  * NULL, such trees of a lower rate, or NULL.
- * Fails: NO_MEMORY. Cost: that of writing its edges down, and of a linear program with a row for each uplink of each type
- * of servers. */
+ * Fails: NO_MEMORY. Cost: that of writing its edges down, and of a linear program with a row for each uplink of each
+ * type of servers. */
 Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out,
     Packing **lower);
 

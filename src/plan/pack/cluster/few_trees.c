@@ -1,14 +1,14 @@
 /* An allreduce over a cluster with few trees, or with shallow ones. Seen from the servers, a tree over n of them has
- * n - 1 edges, so it ends 2 (n - 1) times at an uplink of a server, and at each server at least once. Any numbers of ends
- * with this sum are those of some tree: servers with more than one are hubs, which lead to each other and to the rest.
- * So T trees of rate x fit where each uplink of capacity c has c / x places, rounded down, and
+ * n - 1 edges, so it ends 2 (n - 1) times at an uplink of a server, and at each server at least once. Any numbers of
+ * ends with this sum are those of some tree: servers with more than one are hubs, which lead to each other and to the
+ * rest. So T trees of rate x fit where each uplink of capacity c has c / x places, rounded down, and
  *
  *     places of each server >= T        places of all servers >= 2 (n - 1) T
  *
  * 128 servers of 8 uplinks of 25 GB/s: 4 trees of 25 GB/s take 1016 of 1024 places: 100 GB/s of at most 100.79.
  *
- * What rounding leaves is used by more trees of another rate: in units of c / 127, uplink after uplink has 126 of one of the
- * 4 trees and 1 of 8 others, and the 8 uplinks that are left have 127 of these: 512 units, which is all.
+ * What rounding leaves is used by more trees of another rate: in units of c / 127, uplink after uplink has 126 of one
+ * of the 4 trees and 1 of 8 others, and the 8 uplinks that are left have 127 of these: 512 units, which is all.
  *
  *     trees    p of rate c (m - j) / (m k)    q of rate c / m      an uplink: k of the first and j of the others
  *

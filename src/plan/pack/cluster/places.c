@@ -198,7 +198,8 @@ join_others(struct few *f, int t, bool *good)
 {
 	int n = f->c.n_servers, *partner = f->partner + (size_t)t * (size_t)n;
 	const int *uplink = f->uplink + (size_t)t * (size_t)n;
-	int hub = f->first_extra[t] < f->n_extras ? f->c.of[f->c.uplink[0][f->extra[f->first_extra[t]].uplink].rank] : -1;
+	int extra = f->first_extra[t];
+	int hub = extra < f->n_extras ? f->c.of[f->c.uplink[0][f->extra[extra].uplink].rank] : -1;
 	for (int s = 0; s < n && *good; s++) {
 		int64_t most;
 		int plane = places_plane(f, uplink[s]), from;

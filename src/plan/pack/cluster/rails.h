@@ -18,9 +18,9 @@ struct rail_trees {
 	int64_t work;		/* added to: places that were tried */
 };
 
-/* Edges of all trees that leave and enter servers by uplinks of one plane each, with no more at an uplink than it has places.
- * *good: false: none were found. In the scratch arena. Fails: NO_MEMORY. Cost: a few looks at each place, as a rule; at
- * most LOOKS for each. */
+/* Edges of all trees that leave and enter servers by uplinks of one plane each, with no more at an uplink than it has
+ * places. *good: false: none were found. In the scratch arena. Fails: NO_MEMORY. Cost: a few looks at each place, as a
+ * rule; at most LOOKS for each. */
 Status cluster_over_rails(struct rail_trees *r, bool *good);
 
 #endif

@@ -11,10 +11,11 @@
  *
  * Which slot a hop takes is an edge colouring of a bipartite graph, of senders and receivers: D colours suffice
  * (Koenig 1916), and the slot is the same at both ends, so hops keep to their rail. In its server a tree goes from the
- * rank of the uplink over the switch to the others, straight if that rank's link has room for it, else over some that pass
- * it on. A reduce is the same backwards.
+ * rank of the uplink over the switch to the others, straight if that rank's link has room for it, else over some that
+ * pass it on. A reduce is the same backwards.
  *
- * Scatter, gather: of each rank a path, over the uplink of the root's server that has the least to do for its capacity. */
+ * Scatter, gather: of each rank a path, over the uplink of the root's server that has the least to do for its
+ * capacity. */
 #include "base/limits.h"
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/servers.h"
@@ -369,7 +370,8 @@ may_have(const struct plan *p, int n_trees)
 static Status
 plan_best(struct plan *p, Packing **out)
 {
-	int uplinks = p->c.server[p->home].n_uplinks[UPLINK_OUT], most = uplinks > MOST_TREES ? uplinks : MOST_TREES, tries = 0;
+	int uplinks = p->c.server[p->home].n_uplinks[UPLINK_OUT];
+	int most = uplinks > MOST_TREES ? uplinks : MOST_TREES, tries = 0;
 	Frac rate, best = FRAC_ZERO;
 	for (p->least_slots = 0; p->least_slots < 2 && tries == 0; p->least_slots++)
 		for (int n = LEAST_TREES; n <= most && tries < TRIES && frac_cmp(best, p->bound) < 0; n++) {
@@ -397,7 +399,8 @@ make_path(struct plan *p, int rank, int uplink, Tree *out)
 	Edge *edge;
 	TRY(NEW(p->ctx, edge, 3));
 	if (s != p->home) {
-		int ours = c->server[p->home].first_uplink[UPLINK_OUT] + uplink, theirs = c->server[s].first_uplink[UPLINK_IN] + uplink;
+		int ours = c->server[p->home].first_uplink[UPLINK_OUT] + uplink;
+		int theirs = c->server[s].first_uplink[UPLINK_IN] + uplink;
 		int first = c->uplink[UPLINK_OUT][ours].rank;
 		if (first != p->root)
 			TRY(cluster_near_edge(c, p->into ? first : p->root, p->into ? p->root : first, &edge[n++]));
@@ -425,7 +428,8 @@ idlest_uplink(const struct plan *p, const int64_t *paths, int rank)
 	int best = 0;
 	for (int i = 1; i < home->n_uplinks[UPLINK_OUT]; i++) {
 		int order = ratio_cmp(paths[i] + 1, ours[i].capacity, paths[best] + 1, ours[best].capacity);
-		if (order < 0 || (order == 0 && p->c.uplink[UPLINK_IN][server->first_uplink[UPLINK_IN] + i].rank == rank))
+		int there = server->first_uplink[UPLINK_IN] + i;
+		if (order < 0 || (order == 0 && p->c.uplink[UPLINK_IN][there].rank == rank))
 			best = i;
 	}
 	return best;

@@ -1,5 +1,5 @@
-/* What planners of clusters see of one: servers, each with a switch that all of its GPUs are on, and their uplinks to the
- * networks that join the servers. */
+/* What planners of clusters see of one: servers, each with a switch that all of its GPUs are on, and their uplinks to
+ * the networks that join the servers. */
 #ifndef BLINK_PLAN_PACK_CLUSTER_SERVERS_H
 #define BLINK_PLAN_PACK_CLUSTER_SERVERS_H
 
@@ -49,8 +49,8 @@ Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
 /* Over uplinks of two servers, by their numbers in uplink[UPLINK_OUT] and uplink[UPLINK_IN]. */
 Status cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *out);
 
-/* Are uplink[UPLINK_OUT] and uplink[UPLINK_IN] the same, of a rank, to a network, with a capacity? An allreduce uses each in both
- * directions, for the same data. */
+/* Are uplink[UPLINK_OUT] and uplink[UPLINK_IN] the same, of a rank, to a network, with a capacity? An allreduce uses
+ * each in both directions, for the same data. */
 bool cluster_sides_agree(const Cluster *c);
 
 #endif

@@ -7,8 +7,8 @@
  *
  * A cut of whole servers is a cut of the machine with each server as one rank, and no bound there is lower. So where
  * such a cut is what limits the rate, trees of servers by maximum flows (branchings.c) have it, whatever networks their
- * uplinks lead to; and these are a small machine: 128 ranks for 1024 GPUs. Of an allgather each server is the root of as
- * much as its GPUs have together, and they take its trees one after the other.
+ * uplinks lead to; and these are a small machine: 128 ranks for 1024 GPUs. Of an allgather each server is the root of
+ * as much as its GPUs have together, and they take its trees one after the other.
  *
  * In a server the GPU that a tree enters sends to the others, as long as its link to the switch has room; then those
  * that have it pass it on. Where that overloads a link, the rate is lower. */
@@ -58,7 +58,8 @@ add_link(struct levels *p, int from, int to, int64_t capacity, struct origin ori
 	    .capacity = capacity };
 }
 
-/* Each uplink out is followed by the uplink in, if both are the same: the opposite of a link is that of its own uplink. */
+/* Each uplink out is followed by the uplink in, if both are the same: the opposite of a link is that of its own
+ * uplink. */
 static void
 add_uplinks(struct levels *p)
 {

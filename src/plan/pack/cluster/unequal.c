@@ -1,19 +1,19 @@
-/* Clusters of unequal servers: each has a switch of its own that all of its GPUs are on, and uplinks to one network or to
- * several, as rails, which some of its GPUs may share (servers.c). The linear program knows no symmetry between servers
- * of different sizes, and one that lost a GPU is enough. Here trees have one hop between servers:
+/* Clusters of unequal servers: each has a switch of its own that all of its GPUs are on, and uplinks to one network or
+ * to several, as rails, which some of its GPUs may share (servers.c). The linear program knows no symmetry between
+ * servers of different sizes, and one that lost a GPU is enough. Here trees have one hop between servers:
  *
  *     tree of a hub      hub -> over an uplink of its server and one of the other -> one GPU of each other server
  *                        each of these, and the hub -> the GPUs of its server, over its switch
  *
- * Allgather, reducescatter: every rank is the hub of its own tree. Allreduce: there is a hub for each uplink of a server.
- * A tree of rate x over n servers loads the hub's server n - 1 times and every other one once, so that at the rate R
- * of all trees together
+ * Allgather, reducescatter: every rank is the hub of its own tree. Allreduce: there is a hub for each uplink of a
+ * server. A tree of rate x over n servers loads the hub's server n - 1 times and every other one once, so that at the
+ * rate R of all trees together
  *
  *     R - x[s] + (n - 1) x[s] = capacity[s]     x[s] in proportion to capacity[s] - R
  *
- * and hubs of a server are in proportion to the capacities of their uplinks. What remains is which uplinks a tree takes.
- * They are filled one tree after the other: first, between uplinks of the same number or the same network; then, what is
- * left, whole trees where there is most room; and at last trees are divided among several uplinks:
+ * and hubs of a server are in proportion to the capacities of their uplinks. What remains is which uplinks a tree
+ * takes. They are filled one tree after the other: first, between uplinks of the same number or the same network; then,
+ * what is left, whole trees where there is most room; and at last trees are divided among several uplinks:
  *
  *     rail                    0     1     2     3      4 servers of 4 GPUs, one of which lost that on rail 3;
  *     hubs of others on it    3     3     3     3      trees that enter it over their rails, and those of rail 3
@@ -87,7 +87,8 @@ hub_each_uplink(struct plan *p, bool *good)
 			if (share == 0)
 				continue;
 			if (p->per_server && p->n_hubs > 0 && p->hub[p->n_hubs - 1].server == s
-			    && (i - 1) * p->per_server / server->n_uplinks[0] == i * p->per_server / server->n_uplinks[0])
+			    && (i - 1) * p->per_server / server->n_uplinks[0]
+			    == i * p->per_server / server->n_uplinks[0])
 				p->hub[p->n_hubs - 1].length += share;
 			else
 				p->hub[p->n_hubs++] = (struct hub){ c->uplink[0][w].rank, s, p->per_server ? -1 : w,
@@ -169,8 +170,8 @@ fill_like(struct plan *p, bool one_type)
 	return OK;
 }
 
-/* The two uplinks with the most room, of those that lead to each other; *uplink -1: there are none. Returns the room, which
- * counts up to `length`; then the hub's own uplink is better, and then most room of the other. */
+/* The two uplinks with the most room, of those that lead to each other; *uplink -1: there are none. Returns the room,
+ * which counts up to `length`; then the hub's own uplink is better, and then most room of the other. */
 static int64_t
 widest_uplinks(const struct plan *p, const struct hub *hub, int s, int64_t length, int *uplink, int *own)
 {
@@ -186,7 +187,8 @@ widest_uplinks(const struct plan *p, const struct hub *hub, int s, int64_t lengt
 			least = least > length ? length : least;
 			if (*uplink >= 0 && (least < best || (least == best
 			    && ((*own == hub->uplink && a != hub->uplink)
-			    || ((*own == hub->uplink) == (a == hub->uplink) && room <= p->room[p->leaf_side][*uplink])))))
+			    || ((*own == hub->uplink) == (a == hub->uplink)
+			    && room <= p->room[p->leaf_side][*uplink])))))
 				continue;
 			if (!joined(p, a, b))
 				continue;
@@ -277,8 +279,8 @@ set_unit(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	return OK;
 }
 
-/* One tree after the other; where uplinks of several networks do not suffice for that, by a linear program, unless it has
- * more trees than a schedule may have. */
+/* One tree after the other; where uplinks of several networks do not suffice for that, by a linear program, unless it
+ * has more trees than a schedule may have. */
 static Status
 fill_best(struct plan *p, int *n, bool *good)
 {

@@ -10,8 +10,8 @@ struct hub {
 	int64_t length;		/* weight of its trees */
 };
 
-/* A part of the trees of a hub, up to `end`, and the uplinks over which they enter a server; next: the part after it, or
- * -1. */
+/* A part of the trees of a hub, up to `end`, and the uplinks over which they enter a server; next: the part after it,
+ * or -1. */
 struct piece {
 	int64_t end;
 	int uplink, own, next;
@@ -35,8 +35,8 @@ struct plan {
 	int *first, *last;	/* pieces of [hub * n_servers + server]; -1: none */
 };
 
-/* The uplink of server s that trees over an uplink of another server enter by first: of the same number, where networks are
- * the same, or the first of that network; -1: there is none. */
+/* The uplink of server s that trees over an uplink of another server enter by first: of the same number, where networks
+ * are the same, or the first of that network; -1: there is none. */
 int unequal_like_uplink(const struct plan *p, int own, int own_server, int s);
 
 /* One more part of the trees of hub h, by these uplinks to server s. */

@@ -4,10 +4,10 @@
  *     such that   sum over a of e(H, T, a) = sum of l(H, a) over uplinks a that T has no like of  for all types H, T
  *                 what enters and leaves over uplink b of T <= its capacity
  *
- * where trees of the hub of uplink a enter servers of T over its like uplink (unequal_like_uplink); where it has none they enter
- * over other uplinks, e(H, T, a) of them over the like of a. Where each rank is a hub, all have one length: l(H, a) is
- * that times the ranks whose own uplink is a, and some may have none. The optimum is a basis, which is solved in fractions
- * if it is small, and else rounded to whole weights. */
+ * where trees of the hub of uplink a enter servers of T over its like uplink (unequal_like_uplink); where it has none
+ * they enter over other uplinks, e(H, T, a) of them over the like of a. Where each rank is a hub, all have one length:
+ * l(H, a) is that times the ranks whose own uplink is a, and some may have none. The optimum is a basis, which is
+ * solved in fractions if it is small, and else rounded to whole weights. */
 #include "base/array.h"
 #include "base/linear.h"
 #include "plan/pack/cluster/unequal_pieces.h"
@@ -418,8 +418,8 @@ enter(struct program *q, int own, int s)
 			part = uplink >= 0 || a == last || rest < left ? rest : left;
 			if (uplink < 0)
 				out = p->c.server[own].first_uplink[p->hub_side] + a;
-			TRY(unequal_add_piece(p, q->order[i], s, uplink < 0 ? unequal_like_uplink(p, out, own, s) : uplink, out,
-			    part));
+			int in = uplink < 0 ? unequal_like_uplink(p, out, own, s) : uplink;
+			TRY(unequal_add_piece(p, q->order[i], s, in, out, part));
 		}
 	}
 	return OK;
