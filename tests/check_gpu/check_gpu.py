@@ -170,7 +170,23 @@ def parts(machine, report):
         unit = next((unit for unit in ("us", "ns", "gb_per_s") if unit in figure), "")
         report.row("parts", part=figure["part"], device=figure["device"], to=figure.get("to", ""),
                    blocks=figure.get("blocks", ""), value=figure.get(unit, ""), unit=unit.replace("gb_per_s", "GB/s"))
+    derive(report)
     return None
+
+
+def derive(report):
+    """What a chunk costs between two GPUs, from the parts, and what follows for its length (runtime/cuda/sizes.c)."""
+    def value(part, device, to="", blocks=""):
+        return next((row["value"] for row in report.tables.get("parts", ()) if (row["part"], row["device"], row["to"],
+                     row["blocks"]) == (part, device, to, blocks)), None)
+    pairs = dict.fromkeys((row["device"], row["to"]) for row in report.tables.get("parts", ()) if row["part"] == "flag")
+    for device, to in pairs:
+        ns = [value("fence", device, to), value("round trip of a flag", device, to), value("barrier", device)]
+        rate = value("copy by kernel", device, to, 1)
+        if None not in ns + [rate]:
+            chunk_us = (2 * ns[0] + ns[1] / 2 + 2 * ns[2]) / 1000
+            report.row("derived", device=device, to=to, chunk_us=round(chunk_us, 3), block_gb_per_s=rate,
+                       chunk_cost_bytes=round(chunk_us * rate * 1000))
 
 
 def perf(machine, report, collective, words, more=None, table="rates", **columns):
