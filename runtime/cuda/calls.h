@@ -88,9 +88,6 @@ void gpu_modules_close(struct gpu *g);
 
 /* ---- flights.c ---- */
 
-/* There is work for the threads that watch and relay: the lock is held. */
-void gpu_watch_wake(struct gpu *g);
-
 /* After the launch of a call, or of one of several of its exchanges. Takes `messages` (NULL: none), whatever it
  * returns. */
 int gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages,

@@ -50,7 +50,8 @@ gpu_table_return(struct gpu *g, struct gpu_message *messages)
 
 /* ---- flights ---- */
 
-void
+/* There is work for the threads that watch and relay: the lock is held. */
+static void
 gpu_watch_wake(struct gpu *g)
 {
 	if (g->launches->idle)

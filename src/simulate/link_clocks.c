@@ -10,7 +10,8 @@ enum { SLACK_BITS = 4 };
 
 HEAP(put_end, const struct run, struct end, ENDS_BEFORE, END_MOVED)
 
-void
+/* The next end of a flow, by the clock of its link, is there. */
+static void
 add_end(struct run *run, int f)
 {
 	struct flow_run *flow = &run->flow[f];

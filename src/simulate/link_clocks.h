@@ -48,8 +48,7 @@ stale_flow(struct run *run, int f)
 	run->flow[f].stale = true;
 }
 
-/* The next end of a flow, by the clock of its link: it is there, is there no longer, is another one. */
-void add_end(struct run *run, int f);
+/* The next end of a flow, by the clock of its link: it is there no longer, is another one. */
 void remove_end(struct run *run, int f);
 void change_end(struct run *run, int f);
 

@@ -14,20 +14,6 @@ const SimParameter sim_parameters[] = {
 	{ .name = NULL },
 };
 
-const char *
-sim_class_source(LinkClass class)
-{
-	switch (class) {
-#define X(name, kernel, copy, host, latency, source) \
-	case name:                                   \
-		return source;
-	SIM_CLASS_LIST(X)
-#undef X
-	default:
-		return NULL;
-	}
-}
-
 void
 sim_defaults(Executor executor, SimParameters *out)
 {

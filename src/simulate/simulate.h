@@ -109,7 +109,6 @@ typedef struct {
 } SimParameter;
 
 extern const SimParameter sim_parameters[];	/* ended by a row without a name */
-const char *sim_class_source(LinkClass class);
 
 /* An edge of a tree, as it is simulated. */
 typedef struct {

@@ -37,7 +37,7 @@ request_count(Ctx *ctx, const char *name, const char *text, int most, int *out)
 }
 
 /* A time as 10s, 500ms or 2m; a bare number is seconds. */
-Status
+static Status
 request_budget(Ctx *ctx, const char *text, int64_t *ms)
 {
 	static const struct {

@@ -28,7 +28,6 @@ Status request_blame(Ctx *ctx, Status status);
 /* text: NULL: no sizes. */
 Status request_sizes(Ctx *ctx, const char *text, Sizes *out);
 Status request_summary(Ctx *ctx, const Options *opt, bool *json);
-Status request_budget(Ctx *ctx, const char *text, int64_t *ms);
 
 /* --budget, NULL: an hour, for work from now on. Fails: USAGE. */
 Status request_time(Ctx *ctx, const char *text);

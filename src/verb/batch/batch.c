@@ -48,7 +48,7 @@ parse_failures(Ctx *ctx, const Options *opt, Batch *b)
 }
 
 /* All collectives must be ones for which the options can be met. */
-Status
+static Status
 batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b)
 {
 	Collective one;
@@ -191,7 +191,8 @@ write_index(Ctx *ctx, Batch *b, Index **index)
 	return write_one(ctx, b, NULL, *index, &b->index_bytes);
 }
 
-Status
+/* Classes and plans of all sets on all machines, planned. Fails: as plans_run does. */
+static Status
 batch_plan(Ctx *ctx, Batch *b)
 {
 	TRY(classes_find(ctx, b));
@@ -255,7 +256,8 @@ take_relays(Ctx *ctx, const Options *opt, Batch *b)
 	return request_relays(ctx, b->machine, opt->value[OPT_RELAY], NULL, 0, &b->ask.relays);
 }
 
-Status
+/* The machine and its jobs: by --gpus, a file, and --sizes. lost: it has lost what --without names. */
+static Status
 batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b)
 {
 	const char *label;

@@ -167,14 +167,6 @@ Status batch_run(Ctx *ctx, const Options *opt, Tuning *tuning);
 /* Parameters and sizes, now that the machine is known. */
 void tuning_for(const Topology *machine, Tuning *tuning);
 
-/* What the options ask for, but for the machine; directory: is one wanted? */
-Status batch_parse(Ctx *ctx, const Options *opt, bool directory, Batch *b);
-
-/* The machine and its jobs: by --gpus, a file, and --sizes. lost: it has lost what --without names. */
-Status batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b);
-
-/* Classes and plans of all sets on all machines, planned. Fails: as plans_run does. */
-Status batch_plan(Ctx *ctx, Batch *b);
 void batch_free(Batch *b);
 
 /* From the options to rates of jobs, whatever the number of trees; lost: as for batch_read. machines: calls
@@ -240,9 +232,6 @@ Status tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p);
 void tune_print(FILE *to, const Batch *b, bool verbose);
 
 /* ---- index.c ---- */
-
-/* The plan of a variant, or -1 where it has none. */
-int batch_plan_of(const Batch *b, Collective coll, int v);
 
 /* The plan of set s on its machine, of its best root where there is one, which goes to *root: a rank of the set, or -1.
  * -1: it has none. */

@@ -3,7 +3,8 @@
 #include "verb/batch/batch.h"
 #include "base/sort.h"
 
-int
+/* The plan of a variant, or -1 where it has none. */
+static int
 batch_plan_of(const Batch *b, Collective coll, int v)
 {
 	const SetClasses *classes = b->classes;

@@ -28,8 +28,6 @@
 typedef enum { DIFFERENCE_LIST(ROW_NAME) N_DIFFERENCE_KINDS } DifferenceKind;
 
 const char *difference_name(DifferenceKind kind);
-bool difference_parse(const char *text, DifferenceKind *out);
-
 #define DIFF_ANY (1u << N_DIFFERENCE_KINDS)
 
 /* "rate,trees": the kinds, as bits; "any": DIFF_ANY. Fails: USAGE. */

@@ -18,22 +18,12 @@ static const int signs[N_DIFFERENCE_KINDS] = {
 #undef X
 };
 
-static const Names difference_names = { N_DIFFERENCE_KINDS, names }, names_and_any = { N_DIFFERENCE_KINDS + 1, names };
+static const Names names_and_any = { N_DIFFERENCE_KINDS + 1, names };
 
 const char *
 difference_name(DifferenceKind kind)
 {
 	return names[kind];
-}
-
-bool
-difference_parse(const char *text, DifferenceKind *out)
-{
-	int kind;
-	if (!names_find(difference_names, text, &kind))
-		return false;
-	*out = (DifferenceKind)kind;
-	return true;
 }
 
 Status

@@ -9,7 +9,8 @@ extends(const SimStep *step, const PathRun *run)
 	return step->hop == run->hop && step->chunk + 1 == run->first;
 }
 
-Status
+/* The steps of which each let the next begin, up to the last. Fails: NO_MEMORY. */
+static Status
 critical_path(Ctx *ctx, const SimPlan *plan, const SimResult *result, PathRun **out, int *n)
 {
 	PathRun *run = NULL;

@@ -63,9 +63,6 @@ typedef struct {
 	bool waited;		/* for a GPU that had too many steps under way */
 } PathRun;
 
-/* The steps of which each let the next begin, up to the last. Fails: NO_MEMORY. */
-Status critical_path(Ctx *ctx, const SimPlan *plan, const SimResult *result, PathRun **out, int *n);
-
 /* Fails: NO_MEMORY. */
 Status critical_path_text(Ctx *ctx, const Simulation *s, const SimRow *row, Text *out);
 
