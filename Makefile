@@ -109,6 +109,7 @@ help:
 	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
+	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
@@ -611,6 +612,10 @@ bench-planning: all
 bench-sizes: all $(B)/tests/bench/sizes
 	@BUILD=$(B) tests/bench/sizes.sh
 bench-gpu bench-gpu-sets: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
+# Root, iproute2.
+.PHONY: bench-links
+bench-links: all $(B)/tests/job/launched
+	@BUILD=$(B) tests/bench/links.py $(BENCH_LINKS)
 bench-gpu:
 	@BUILD=$(B) tests/bench/gpu.sh $(BENCH_GPU)
 

@@ -1,9 +1,10 @@
 /* One rank of a job that a script starts, on servers of its choice: ranks meet by a file.
  *
- *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES]]
+ *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES [COLLECTIVE]]]
  *
  * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
- * checked; rate: TIMES more, of which rank 0 prints the least time, "0.123 s"; split: one more on a split that has all
+ * checked; rate: TIMES more, or so many of COLLECTIVE (allgather, broadcast, reducescatter; BYTES as blink-schedule(5)
+ * counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split: one more on a split that has all
  * ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes DIRECTORY/flows.RANK after the
  * first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812 ms: 12: rank 3 does not
  * answer". */
@@ -83,14 +84,39 @@ reduce(blinkComm_t comm, int rank, int n, float *data, size_t count)
 		need(blinkUnverified, "allreduce", "a wrong element");
 }
 
+static blinkResult_t
+call(const char *name, blinkComm_t comm, int rank, int n, float *data, size_t count)
+{
+	size_t block = count / (size_t)n;
+	float *own = data + block * (size_t)rank;
+	if (strcmp(name, "allgather") == 0)
+		return blinkAllGather(own, data, block, blinkFloat32, comm, NULL);
+	if (strcmp(name, "broadcast") == 0)
+		return blinkBroadcast(data, data, count, blinkFloat32, 0, comm, NULL);
+	if (strcmp(name, "reducescatter") == 0)
+		return blinkReduceScatter(data, own, block, blinkFloat32, blinkMax, comm, NULL);
+	return blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL);
+}
+
 static void
-time_calls(blinkComm_t comm, int rank, float *data, size_t count, int times)
+wait_for_all(blinkComm_t comm, float *one)
+{
+	need_call(blinkAllReduce(one, one, 1, blinkFloat32, blinkMax, comm, NULL), "allreduce", comm);
+	need_call(blinkCommWait(comm, 0), "wait", comm);
+}
+
+static void
+time_calls(const char *name, blinkComm_t comm, int rank, int n, float *data, size_t count, int times)
 {
 	double least = 1e9;
+	float one = 1;
 	for (int i = 0; i < times; i++) {
+		wait_for_all(comm, &one);
 		double start = seconds(CLOCK_MONOTONIC);
-		need_call(blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL), "allreduce", comm);
+		need_call(call(name, comm, rank, n, data, count), name, comm);
 		need_call(blinkCommWait(comm, 0), "wait", comm);
+		if (strcmp(name, "allreduce") != 0)
+			wait_for_all(comm, &one);
 		double took = seconds(CLOCK_MONOTONIC) - start;
 		least = took < least ? took : least;
 	}
@@ -150,7 +176,7 @@ main(int argc, char **argv)
 	blinkComm_t comm;
 	blinkError_t error = { "" };
 	if (argc < 5) {
-		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES]]\n");
+		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES [COLLECTIVE]]]\n");
 		return 2;
 	}
 	int rank = atoi(argv[1]), n = atoi(argv[2]), failed = 0;
@@ -167,7 +193,7 @@ main(int argc, char **argv)
 	} else {
 		reduce(comm, rank, n, data, count);
 		if (strcmp(argv[4], "rate") == 0)
-			time_calls(comm, rank, data, count, times);
+			time_calls(argc > 7 ? argv[7] : "allreduce", comm, rank, n, data, count, times);
 		if (strcmp(argv[4], "split") == 0)
 			split(comm, rank, n, data, count);
 	}

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Schedules executed by libblink over TCP, on links of known rates: is what was predicted what is measured?
+
+usage: make bench-links [BENCH_LINKS="..."], as root
+
+Each GPU of a server becomes a network namespace with one rank. Links between GPUs become virtual links, and a switch
+that GPUs are on becomes a bridge; each direction of a link has the rate of the topology file times a scale, by the
+kernel's token bucket (tc-tbf). Other links, as PCIe, are left out. A rank reaches a peer over the link between them, or
+the switch that both are on; what has neither is not used by a schedule. Ranks meet over a network of their own.
+
+A line for each set of GPUs and collective: MB/s of algorithm bandwidth of the plan and of a ring, predicted and
+measured. Predictions are rates of the schedules, less what headers of TCP, IP and Ethernet take of full packets. Rates
+are low, so that two cores are no limit: a line says how busy they were.
+"""
+import argparse
+import json
+import math
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+MTU, HEADERS, ETHERNET = 1500, 52, 14
+GOODPUT = (MTU - HEADERS) / (MTU + ETHERNET)
+NOMINAL = 25  # GB/s: a link of this rate gets --mbit
+
+
+class Lab:
+    """Namespaces and links of a topology, until it is closed."""
+
+    def __init__(self, topology, mbit, links):
+        self.prefix, self.namespaces, self.scale = f"bl{os.getpid()}", [], mbit / NOMINAL
+        classes = {c["name"]: c.get("capacity") for c in topology["classes"]}
+        node = topology["nodes"][0]
+        self.gpus = [gpu["id"] for gpu in node["gpus"]]
+        self.switches = [switch["id"] for switch in node.get("switches", []) + node.get("nvswitches", [])]
+        self.links = {}
+        for link in topology["links"]:
+            if link["class"] != links:
+                continue
+            ends = link["from"], link["to"]
+            rate = link.get("capacity", classes[link["class"]]) * link.get("count", 1)
+            self.links[ends] = self.links.get(ends, 0) + rate
+
+    def run(self, *words):
+        done = subprocess.run(words, capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+
+    def name(self, vertex):
+        return f"{self.prefix}-{(self.gpus + self.switches).index(vertex)}"
+
+    def inside(self, vertex, *words):
+        self.run("ip", "netns", "exec", self.name(vertex), *words)
+
+    def shape(self, vertex, device, rate):
+        self.inside(vertex, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate",
+                    f"{round(rate * self.scale * 1000)}kbit", "burst", "64kb", "latency", "100ms")
+
+    def join(self, a, b):
+        """A virtual link between two vertices; the names of its ends."""
+        at, to = ((self.gpus + self.switches).index(vertex) for vertex in (a, b))
+        ends = f"l{at}.{to}", f"l{to}.{at}"
+        self.run("ip", "link", "add", ends[0], "netns", self.name(a), "type", "veth", "peer", "name", ends[1], "netns",
+                 self.name(b))
+        for vertex, device in zip((a, b), ends):
+            self.inside(vertex, "ip", "link", "set", device, "up")
+        return ends
+
+    def open(self):
+        for vertex in self.gpus + self.switches:
+            self.run("ip", "netns", "add", self.name(vertex))
+            self.namespaces.append(self.name(vertex))
+            self.inside(vertex, "ip", "link", "set", "lo", "up")
+        self.open_meeting()
+        for (a, b), rate in self.links.items():
+            if a in self.gpus and b in self.gpus:
+                self.open_link(a, b, rate)
+        for number, switch in enumerate(self.switches):
+            self.open_switch(number, switch)
+
+    def open_meeting(self):
+        """Where ranks meet: no link of the machine. And an address of each GPU, to which links lead."""
+        self.run("ip", "link", "add", f"{self.prefix}br", "type", "bridge")
+        self.run("ip", "link", "set", f"{self.prefix}br", "up")
+        for i, gpu in enumerate(self.gpus):
+            self.inside(gpu, "ip", "link", "add", "rank", "type", "veth", "peer", "name", "unused")
+            self.inside(gpu, "ip", "addr", "add", f"10.88.0.{i + 1}/32", "dev", "rank")
+            for device in "rank", "unused":
+                self.inside(gpu, "ip", "link", "set", device, "up")
+            self.run("ip", "link", "add", f"{self.prefix}m{i}", "type", "veth", "peer", "name", "meet", "netns",
+                     self.name(gpu))
+            self.run("ip", "link", "set", f"{self.prefix}m{i}", "master", f"{self.prefix}br", "up")
+            self.inside(gpu, "ip", "addr", "add", f"10.89.0.{i + 1}/24", "dev", "meet")
+            self.inside(gpu, "ip", "link", "set", "meet", "up")
+            for k in range(len(self.gpus)):
+                if k != i:
+                    self.route(i, k, f"10.89.0.{k + 1}", 100)
+
+    def route(self, i, k, via, metric):
+        self.inside(self.gpus[i], "ip", "route", "add", f"10.88.0.{k + 1}/32", "via", via, "metric", str(metric), "src",
+                    f"10.88.0.{i + 1}")
+
+    def open_link(self, a, b, rate):
+        i, k = self.gpus.index(a), self.gpus.index(b)
+        if (b, a) in self.links and i > k:
+            return
+        net = f"10.90.{i * 16 + k}"
+        for vertex, device, last, speed in zip((a, b), self.join(a, b), (1, 2), (rate, self.links.get((b, a), rate))):
+            self.inside(vertex, "ip", "addr", "add", f"{net}.{last}/30", "dev", device)
+            self.shape(vertex, device, speed)
+        self.route(i, k, f"{net}.2", 10)
+        self.route(k, i, f"{net}.1", 10)
+
+    def open_switch(self, number, switch):
+        self.inside(switch, "ip", "link", "add", "bridge", "type", "bridge")
+        self.inside(switch, "ip", "link", "set", "bridge", "up")
+        on = [gpu for gpu in self.gpus if (gpu, switch) in self.links]
+        for gpu in on:
+            i = self.gpus.index(gpu)
+            own, port = self.join(gpu, switch)
+            self.inside(switch, "ip", "link", "set", port, "master", "bridge")
+            self.inside(gpu, "ip", "addr", "add", f"10.91.{number}.{i + 1}/24", "dev", own)
+            self.shape(gpu, own, self.links[gpu, switch])
+            self.shape(switch, port, self.links.get((switch, gpu), self.links[gpu, switch]))
+        for gpu in on:
+            for peer in on:
+                if peer != gpu:
+                    self.route(self.gpus.index(gpu), self.gpus.index(peer),
+                               f"10.91.{number}.{self.gpus.index(peer) + 1}", 20 + number)
+
+    def close(self):
+        for namespace in self.namespaces:
+            subprocess.run(["ip", "netns", "del", namespace], capture_output=True)
+        subprocess.run(["ip", "link", "del", f"{self.prefix}br"], capture_output=True)
+
+
+def plan(build, topology, gpus, collective, ring, path, links):
+    """The rate in GB/s of a schedule in the file; None: there is none."""
+    words = [f"{build}/blinkc", topology, "-g", ",".join(map(str, gpus)), "-c", collective, "-l", links, "-o", path,
+             "--summary", "json"]
+    done = subprocess.run(words + (["-a", "ring"] if ring else []), capture_output=True, text=True)
+    return json.loads(done.stderr)["rate_gb_per_s"] if done.returncode == 0 else None
+
+
+def measure(lab, build, gpus, collective, size, times, schedule):
+    """Seconds of the fastest call, and how many processors were busy; the error of a rank."""
+    environment = dict(os.environ, BLINK_SCHEDULES=schedule, BLINK_SOCKET_IFNAME="=rank", BLINK_TIMEOUT="60",
+                       BLINK_PIN="0")
+    with tempfile.TemporaryDirectory() as folder:
+        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        ranks = [subprocess.Popen(["ip", "netns", "exec", lab.name(lab.gpus[gpu]), f"{build}/tests/job/launched",
+                                   str(rank), str(len(gpus)), folder, "rate", str(size), str(times), collective],
+                                  env=dict(environment, BLINK_HOST_ID=f"host{rank}", BLINK_GPU=lab.gpus[gpu]),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                 for rank, gpu in enumerate(gpus)]
+        said = [rank.communicate()[0] for rank in ranks]
+        took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / took
+    failed = [text for rank, text in zip(ranks, said) if rank.returncode]
+    if failed:
+        raise RuntimeError(failed[0].strip())
+    return float(said[0].split()[0]), busy
+
+
+def classes(build, topology, links, folder):
+    """One set of each isomorphism class of 3 and more GPUs."""
+    subprocess.run([f"{build}/blinkc", "batch", "-q", "--distinct", "-n", "3-", topology, "-l", links, "-o", folder],
+                   check=True, capture_output=True)
+    with open(f"{folder}/index.json") as file:
+        return sorted({tuple(entry["gpus"]) for entry in map(json.loads, (
+            line.rstrip(",\n") for line in file if line.startswith('{"gpus":')))}, key=lambda gpus: (len(gpus), gpus))
+
+
+def mean(values):
+    return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
+
+
+def compare(lab, args, build, folder):
+    sets = [tuple(map(int, gpus.split(","))) for gpus in args.sets] or classes(build, args.topology, args.links,
+                                                                              f"{folder}/batch")
+    unit = args.mbit / 8 / NOMINAL * GOODPUT  # MB/s for each GB/s
+    print(f"# {args.topology}: {args.mbit} Mbit/s for a link of {NOMINAL} GB/s, {args.size >> 20} MiB, the best of "
+          f"{args.times}; MB/s; headers take {100 * (1 - GOODPUT):.1f} %")
+    print(f"# {'GPUs':15} {'collective':13} | {'plan':>7} {'measured':>8} {'ratio':>6} {'CPUs':>4} | {'ring':>7} "
+          f"{'measured':>8} {'ratio':>6} {'CPUs':>4} | plan / ring: predicted measured")
+    rows = []
+    for gpus in sets:
+        for collective in args.collectives.split(","):
+            figures = []
+            for ring in False, True:
+                rate = plan(build, args.topology, gpus, collective, ring, f"{folder}/schedule.json", args.links)
+                if rate is None:
+                    figures += [None] * 3
+                    continue
+                seconds, busy = measure(lab, build, gpus, collective, args.size, args.times, f"{folder}/schedule.json")
+                figures += [rate * unit, args.size / seconds / 1e6, busy]
+            rows.append(figures)
+            cells = [f"  {','.join(map(str, gpus)):15} {collective:13}"]
+            for at in 0, 3:
+                wanted, got, busy = figures[at:at + 3]
+                cells.append(f"{wanted:7.2f} {got:8.2f} {got / wanted:6.3f} {busy:4.1f}" if wanted else
+                             f"{'none':>7} {'':8} {'':6} {'':4}")
+            if figures[0] and figures[3]:
+                cells.append(f"{figures[0] / figures[3]:.3f} {figures[1] / figures[4]:.3f}")
+            print(" | ".join(cells), flush=True)
+    both = [row for row in rows if row[0] and row[3]]
+    print(f"# geometric means: plan {mean([row[1] / row[0] for row in rows if row[0]]):.3f} of what is predicted; "
+          f"plan / ring predicted {mean([row[0] / row[3] for row in both]):.3f}, "
+          f"measured {mean([row[1] / row[4] for row in both]):.3f}, of {len(both)}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topology", default="topologies/dgx1v.xml", help="of one server, at most 16 GPUs")
+    parser.add_argument("--links", default="nvlink", help="the class of links that are made; nvlink")
+    parser.add_argument("--sets", nargs="*", default=[], metavar="LIST", help="as 0,2,3; without: of each class one")
+    parser.add_argument("--collectives", default="allreduce", help="allreduce, allgather, broadcast, reducescatter")
+    parser.add_argument("--mbit", type=float, default=40, help="of a link of 25 GB/s; 40")
+    parser.add_argument("--size", type=int, default=16 << 20, help="bytes; 16 MiB")
+    parser.add_argument("--times", type=int, default=2)
+    args = parser.parse_args()
+    build = os.environ.get("BUILD", "build")
+    missing = [name for name in ("ip", "tc") if not shutil.which(name)]
+    if missing or os.geteuid() != 0:
+        print(f"skipped: {'want iproute2: ' + ', '.join(missing) if missing else 'want root, to make networks'}")
+        return 0
+    text = subprocess.run([f"{build}/blinkc", "convert", args.topology, "--format", "json"], check=True,
+                          capture_output=True, text=True).stdout
+    lab = Lab(json.loads(text), args.mbit, args.links)
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            lab.open()
+            compare(lab, args, build, folder)
+        except RuntimeError as error:
+            print(f"failed: {error}")
+            return 1
+        finally:
+            lab.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
