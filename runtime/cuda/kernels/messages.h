@@ -102,13 +102,15 @@ move_through(const char *from, char *to, bool sends, int64_t i, int n)
 {
 	struct vector v[AT_ONCE];
 	UNROLLED
-	for (int u = 0; u < n; u++) {
+	for (int u = 0; u < AT_ONCE; u++) {
 		const char *at = from + (i + u * (int64_t)all_threads()) * VECTOR;
-		v[u] = sends ? load16(at) : load16_fresh(at);
+		if (u < n)
+			v[u] = sends ? load16(at) : load16_fresh(at);
 	}
 	UNROLLED
-	for (int u = 0; u < n; u++)
-		store16(to + (i + u * (int64_t)all_threads()) * VECTOR, v[u]);
+	for (int u = 0; u < AT_ONCE; u++)
+		if (u < n)
+			store16(to + (i + u * (int64_t)all_threads()) * VECTOR, v[u]);
 }
 
 /* Whole vectors: returns how many. */

@@ -84,39 +84,46 @@ unit_of(const char *own, const char *output, int64_t bytes)
 #define OF_USER(p, i) ((p) + at + (i) * VECTOR)
 #define OF_SLOT(l, i) (b->place[l] + (i) * VECTOR)
 
-/* n vectors of a chunk, from i on, aligned and not divided. n is known to the compiler. */
+/* n vectors of a chunk, from i on, aligned and not divided. n is known to the compiler, once it has put this in place:
+ * loops of AT_ONCE turns are unrolled before. */
 FN void
 move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i, int n, enum operation op)
 {
 	int64_t step = all_threads();
 	struct vector v[AT_ONCE], more[AT_ONCE];
 	UNROLLED
-	for (int u = 0; u < n; u++)
-		v[u] = s->own ? load16(OF_USER(s->own, i + u * step)) : load16_fresh(OF_SLOT(0, i + u * step));
+	for (int u = 0; u < AT_ONCE; u++)
+		if (u < n)
+			v[u] = s->own ? load16(OF_USER(s->own, i + u * step)) : load16_fresh(OF_SLOT(0, i + u * step));
 	if (!MOVES && s->scales) {
 		UNROLLED
-		for (int u = 0; u < n; u++)
-			v[u] = scale(v[u], b->call.scale);
+		for (int u = 0; u < AT_ONCE; u++)
+			if (u < n)
+				v[u] = scale(v[u], b->call.scale);
 	}
 	NOT_UNROLLED
 	for (int l = s->own ? 0 : 1; l < s->n_from && !MOVES; l++) {
 		UNROLLED
-		for (int u = 0; u < n; u++)
-			more[u] = load16_fresh(OF_SLOT(l, i + u * step));
+		for (int u = 0; u < AT_ONCE; u++)
+			if (u < n)
+				more[u] = load16_fresh(OF_SLOT(l, i + u * step));
 		UNROLLED
-		for (int u = 0; u < n; u++)
-			v[u] = combine(op, v[u], more[u], 4);
+		for (int u = 0; u < AT_ONCE; u++)
+			if (u < n)
+				v[u] = combine(op, v[u], more[u], 4);
 	}
 	if (s->output) {
 		UNROLLED
-		for (int u = 0; u < n; u++)
-			store16(OF_USER(s->output, i + u * step), v[u]);
+		for (int u = 0; u < AT_ONCE; u++)
+			if (u < n)
+				store16(OF_USER(s->output, i + u * step), v[u]);
 	}
 	LANES
 	for (int l = s->n_from; l < s->n_from + s->n_to; l++) {
 		UNROLLED
-		for (int u = 0; u < n; u++)
-			store16(OF_SLOT(l, i + u * step), v[u]);
+		for (int u = 0; u < AT_ONCE; u++)
+			if (u < n)
+				store16(OF_SLOT(l, i + u * step), v[u]);
 	}
 }
 
