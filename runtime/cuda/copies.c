@@ -122,12 +122,6 @@ gpu_copies_serve(const struct gpu *g, const struct call *call, const struct gpu_
 	    && (g->copies == GPU_COPIES_ALL || asked->message >= LONG) && gpu_copy_sizes_choose(asked, out);
 }
 
-static CUdeviceptr
-device_pointer(const void *memory)
-{
-	return (CUdeviceptr)(uintptr_t)memory;
-}
-
 /* ---- operations: nothing after the first that fails ---- */
 
 #define DO(r, call, ...)                                                       \

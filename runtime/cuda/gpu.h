@@ -11,6 +11,19 @@ enum {
 	GPU_DEVICES = 64		/* of a server, at most */
 };
 
+/* An address of a GPU, as the driver and as the program has it. */
+static inline CUdeviceptr
+device_pointer(const void *memory)
+{
+	return (CUdeviceptr)(uintptr_t)memory;
+}
+
+static inline void *
+host_pointer(CUdeviceptr memory)
+{
+	return (void *)(uintptr_t)memory;
+}
+
 /* How data go from one rank to another. */
 enum gpu_route {
 	GPU_ROUTE_DIRECT,		/* stores into the peer's memory: same GPU, or peer access */
@@ -67,8 +80,8 @@ struct gpu {
 	int taken;			/* of the device's, until gpu_close: those and no others */
 	int threads;			/* of a block */
 	enum gpu_copies copies;
-	unsigned flush;			/* CU_STREAM_WAIT_VALUE_FLUSH, if the GPU can: what a peer wrote over PCIe
-					 * before a flag may be on its way when a stream has seen the flag */
+	unsigned flush;			/* CU_STREAM_WAIT_VALUE_FLUSH, if the GPU can: else data that a peer
+					 * wrote over PCIe may arrive after its flag */
 	struct gpu_layout layout;
 	char *own[2];			/* this rank's region, by route; NULL: none */
 	struct gpu_peer *peer;		/* of each rank of the communicator */

@@ -10,12 +10,12 @@
 #include "blink_device.h"
 #include "cuda/kernels.h"
 #include "cuda/calls.h"
+#include "support/clock.h"
 #include "support/debug.h"
 #include "support/error.h"
 
 #include <pthread.h>
 #include <string.h>
-#include <time.h>
 
 const char *const gpu_ops[] = { "sum", "prod", "max", "min" };
 static const char *const moves[] = { "blink_move", "blink_messages", "blink_copies_begin", "blink_copies_end" };
@@ -108,20 +108,12 @@ unload(struct gpu *g, struct loaded *l)
 	memset(l->module, 0, sizeof l->module);
 }
 
-static double
-now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void
 load(struct gpu *g, struct loaded *l, struct blink_error *err)
 {
 	struct gpu_module *m = l->module;
 	int n = 0, n_cubins = 0, capability = 0;
-	double began = now();
+	int64_t began = now_ns();
 	l->resident = 1;
 	driver_check(g->d, g->d->device_attribute(&capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device),
 	    err, "the capability of device %d", (int)g->device);
@@ -134,7 +126,7 @@ load(struct gpu *g, struct loaded *l, struct blink_error *err)
 		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
 			find_function(g, l, m, k->name, i, err);
 	}
-	double took = now() - began;
+	double took = 1e-9 * (double)(now_ns() - began);
 	debug_say(DEBUG_INFO, g->self->rank, "kernels: %d modules, %d of them as code for device %d, loaded in %.1f s",
 	    n, n_cubins, (int)g->device, took);
 	if (took > SLOW_SECONDS && n_cubins < n)

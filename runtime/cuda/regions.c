@@ -11,18 +11,6 @@
 
 #define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
 
-static CUdeviceptr
-device_pointer(const void *memory)
-{
-	return (CUdeviceptr)(uintptr_t)memory;
-}
-
-static void *
-host_pointer(CUdeviceptr memory)
-{
-	return (void *)(uintptr_t)memory;
-}
-
 /* ---- memory that a descriptor stands for ---- */
 
 static CUmemAllocationProp

@@ -14,7 +14,7 @@ enum gpu_sharing {
 
 enum { GPU_GREETING_BYTES = 64 };	/* at the begin of a pair's first ring (routes.c) */
 
-/* What a rank knows of its way to a peer's memory. */
+/* Whether a rank can write to memory of a peer's GPU, and if not, why. */
 enum gpu_reach {
 	GPU_REACH_NONE,			/* the driver allows none */
 	GPU_REACH_OFF,			/* BLINK_P2P=0 */

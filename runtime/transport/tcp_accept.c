@@ -82,7 +82,7 @@ accept_proof(struct tcp *t, struct tcp_in *in)
 	return true;
 }
 
-/* Each answer waits for just so many bytes. */
+/* A hello and a proof have a fixed length each: they are read when that many bytes are there. */
 void
 tcp_stranger_ready(struct tcp *t, struct tcp_in *in)
 {
@@ -140,7 +140,7 @@ new_stranger(struct tcp *t, int fd)
 		end_in(t, in);
 }
 
-/* What the job is told of why peers may not get in. */
+/* Tell the job why connections of its peers may fail: no descriptor is left, or strangers take them. */
 static void
 tell_shortage(struct tcp *t, int shortage)
 {

@@ -24,7 +24,7 @@ struct constants {
 	Scales tree_ll128[N_NCCL_GPUS];		/* likewise */
 	Scales tree[N_NCCL_GPUS];		/* of a channel */
 	double net_tree_ll128;			/* part of the bandwidth of trees, over servers */
-	double net_ll_hop;			/* of LL's hops in a server, over servers: so many times as long */
+	double net_ll_hop;			/* over servers: time of a hop with LL, by that of one in a server */
 	int net_hops;				/* of a ring's allreduce over servers, beside 2 for each but one */
 	double alone_ll128, alone_tree;		/* where servers have one GPU: part of the bandwidth */
 	bool alone_tree_hop;			/* and hops over the network are those of trees */

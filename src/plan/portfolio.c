@@ -207,8 +207,8 @@ run_greedy(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_greedy(ctx, p->in->topo, p->in->bound, p->in->ask, is_at(p, 1) ? p->best : NULL, out);
 }
 
-/* An alltoall with so many orbits of pairs that a program with a row for each takes seconds to hours, and its basis is
- * not solved for exactly. */
+/* An alltoall for which a linear program, with a row for each orbit of pairs, takes seconds to hours, and whose optimal
+ * basis is too large to be solved exactly. */
 static bool
 serves_paths(const struct portfolio *p)
 {

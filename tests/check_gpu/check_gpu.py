@@ -30,7 +30,7 @@ def gpus_of_driver():
     """How many GPUs the real driver shows; 0 without a driver."""
     try:
         cuda, n = ctypes.CDLL("libcuda.so.1"), ctypes.c_int(0)
-        return n.value if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(n)) else n.value
+        return 0 if cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(n)) else n.value
     except OSError:
         return 0
 

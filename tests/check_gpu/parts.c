@@ -8,13 +8,13 @@
  * twice, with as many turns and with twice as many, so that what launches take is not in the difference. */
 #include "driver/driver.h"
 #include "parts.h"
+#include "support/clock.h"
 #include "support/error.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 enum { DEVICES = 16, THREADS = 512, REPEATS = 5, SPACE = 4096 };
@@ -56,9 +56,7 @@ check(CUresult r, const char *what)
 static double
 now(void)
 {
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+	return 1e-9 * (double)now_ns();
 }
 
 static void *
