@@ -3,10 +3,12 @@
 #include "support/debug.h"
 #include "support/error.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define CHECK(g, call, err, ...) driver_check((g)->d, (g)->d->call, err, __VA_ARGS__)
@@ -158,9 +160,17 @@ free_region(void *of, bool forked)
 	free_left();
 }
 
+/* A page that nobody can cut short while it is mapped. */
 static struct gpu_users *
 map_users(int fd, struct blink_error *err)
 {
+	struct stat is;
+	int seals = fcntl(fd, F_GET_SEALS);
+	if (fstat(fd, &is) != 0 || is.st_size < (off_t)sizeof(struct gpu_users) || seals < 0
+	    || !(seals & F_SEAL_SHRINK)) {
+		set_error(err, blinkRemoteError, "the users of a region: no such memory");
+		return NULL;
+	}
 	void *at = mmap(NULL, sizeof(struct gpu_users), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (at == MAP_FAILED)
 		set_error(err, blinkSystemError, "map the users of a region: %m");
@@ -170,8 +180,9 @@ map_users(int fd, struct blink_error *err)
 static int
 open_users(struct own_region *r, int *fd, struct blink_error *err)
 {
-	*fd = memfd_create("blink-users", MFD_CLOEXEC);
-	if (*fd < 0 || ftruncate(*fd, sizeof(struct gpu_users)) != 0)
+	*fd = memfd_create("blink-users", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, sizeof(struct gpu_users)) != 0
+	    || fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
 		return set_error(err, blinkSystemError, "memory for the users of a region: %m");
 	r->users = map_users(*fd, err);
 	return err->code;
