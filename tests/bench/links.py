@@ -228,9 +228,16 @@ def main():
     if missing or os.geteuid() != 0:
         print(f"skipped: {'want iproute2: ' + ', '.join(missing) if missing else 'want root, to make networks'}")
         return 0
-    text = subprocess.run([f"{build}/blinkc", "convert", args.topology, "--format", "json"], check=True,
-                          capture_output=True, text=True).stdout
-    lab = Lab(json.loads(text), args.mbit, args.links)
+    read = subprocess.run([f"{build}/blinkc", "convert", args.topology, "--format", "json"], capture_output=True,
+                          text=True)
+    if read.returncode:
+        print(f"failed: {read.stderr.strip()}")
+        return 1
+    lab = Lab(json.loads(read.stdout), args.mbit, args.links)
+    for gpus in args.sets:
+        if not all(gpu.isdigit() and int(gpu) < len(lab.gpus) for gpu in gpus.split(",")):
+            print(f"failed: --sets: {gpus}: want numbers of GPUs from 0 to {len(lab.gpus) - 1}, as 0,2,3")
+            return 1
     with tempfile.TemporaryDirectory() as folder:
         try:
             lab.open()
