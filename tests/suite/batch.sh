@@ -432,8 +432,8 @@ expect_exit "no such list" 8 batch topologies/dgx1v.xml -g "$work/none" -o "$wor
 [ ! -e "$work/x" ] || not_ok "bad usage made a directory"
 
 if command -v script >/dev/null; then
-	# It is shown after half a second.
-	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --collectives allreduce,allgather --sizes 5 -o '$work/bar'" /dev/null \
+	# It is shown after half a second: the work takes two or more.
+	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --collectives allreduce,allgather,reducescatter,broadcast --sizes 5 -o '$work/bar'" /dev/null \
 		>"$work/terminal" </dev/null
 	expect "a bar, and the time that is left" grep \
 		-q 'planning \[#[#.]*\] [0-9]* of [0-9]*, [0-9.]* s, about [0-9.]* s left' "$work/terminal"
