@@ -61,7 +61,8 @@ one_line() {
 # on_machine TOPOLOGY COMMAND...: on this machine, as a virtual driver and a virtual libhwloc tell of it
 # (tests/virtual_gpu)
 on_machine() {
-	VIRTUAL_GPU_TOPOLOGY=$1 LD_LIBRARY_PATH=$build/tests/virtual_gpu:$build/tests/virtual_gpu/hwloc${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "${@:2}"
+	local virtual=$build/tests/virtual_gpu
+	VIRTUAL_GPU_TOPOLOGY=$1 LD_LIBRARY_PATH=$virtual:$virtual/hwloc${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "${@:2}"
 }
 
 # expect_exit NAME CODE COMMAND...: it exits so, with one line on stderr; $work/err keeps the line

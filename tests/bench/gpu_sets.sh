@@ -45,6 +45,6 @@ for figure in "$@"; do
 		measure_set "$work/rings.json"
 		printf ' %-6s %8.2f %8.2f | %6.3f\n' $kind "$rate" "$reached" "$(by "$ours" "$reached")"
 	done < <(if [ "$only" ]; then echo "$only"; else classes "$name"; fi) | tee "$work/rows"
-	awk '{ s += log($NF); q = $NF > q ? $NF : q } END { printf "# %d classes: geometric mean %.3f, most %.3f\n", NR, exp(s / NR), q }' \
-		"$work/rows"
+	awk '{ s += log($NF); q = $NF > q ? $NF : q }
+		END { printf "# %d classes: geometric mean %.3f, most %.3f\n", NR, exp(s / NR), q }' "$work/rows"
 done

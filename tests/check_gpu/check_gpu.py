@@ -53,7 +53,8 @@ class Machine:
             self.gpus = 4
             self.environment.update(
                 LD_LIBRARY_PATH=driver, CUDA_VISIBLE_DEVICES="0,1,2,3", VIRTUAL_GPU_TOPOLOGY="topologies/dgx1v.xml",
-                VIRTUAL_GPU_KERNELS=f"{build}/tests/virtual_gpu/libblink-twins.so:{build}/tests/check_gpu/parts-twins.so")
+                VIRTUAL_GPU_KERNELS=f"{build}/tests/virtual_gpu/libblink-twins.so:"
+                                    f"{build}/tests/check_gpu/parts-twins.so")
         # One GPU has four ranks: what they exchange goes through its memory.
         self.ranks = min(self.gpus, 8) if self.gpus > 1 else 4
         if self.gpus == 1:
@@ -241,7 +242,8 @@ def chunks(machine, report):
     for blocks in (2, 8) if machine.virtual else (1, 2, 4, 8, 16, 32):
         perf(machine, report, "allreduce", one, {"BLINK_BLOCKS": str(blocks)}, table="blocks", blocks=blocks)
     for size in KIB, machine.largest // 16:
-        perf(machine, report, "allreduce", ["-b", str(size), "-e", str(size), "-n", "2", "-w", "1", "--graph", "8"], table="graphs")
+        perf(machine, report, "allreduce",
+             ["-b", str(size), "-e", str(size), "-n", "2", "-w", "1", "--graph", "8"], table="graphs")
 
 
 def generated(machine, report):
@@ -256,7 +258,8 @@ def generated(machine, report):
     blinkc = [f"{machine.build}/blinkc", "-q"]
     if report.program([*blinkc, machine.topology, "-g", ranks, "-o", f"{at}.json"], name="blinkc") is None \
             or report.program([*blinkc, "convert", f"{at}.json", "--format", "cuda-kernel", "-o", f"{at}.cu"]) is None \
-            or report.program(["nvcc", "-ptx", "-fmad=false", "-Iruntime/include", f"{at}.cu", "-o", f"{at}.ptx"]) is None:
+            or report.program(["nvcc", "-ptx", "-fmad=false", "-Iruntime/include", f"{at}.cu",
+                               "-o", f"{at}.ptx"]) is None:
         return None
     for kernels in "", f"{at}.ptx":
         perf(machine, report, "allreduce", sweep_words(machine), {"BLINK_SCHEDULES": f"{at}.json",

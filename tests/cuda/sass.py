@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What ptxas made of a module of kernels, from the listing of nvdisasm -c: are the loads under way at once that should be?
+"""What ptxas made of a module of kernels, as nvdisasm -c lists it: are the loads under way at once that should be?
 
 usage: sass.py TYPE < listing
 

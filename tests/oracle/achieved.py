@@ -83,7 +83,8 @@ def hybrid_row(blinkc, n, collective):
     # Nothing has to be set up, so that only latency takes from the gain of small messages.
     assert other == sorted(other) and other[-2] > 0.9 * other[-1], other
     text = " | ".join(f"{gain:.3g}" for gain in gains)
-    return f"| {n} | {collective} | {nvlink['rate']:.4g} | {pcie['rate']:.3g} | {pcie['setup']} | {text} | {other[-1]:.3g} |"
+    return (f"| {n} | {collective} | {nvlink['rate']:.4g} | {pcie['rate']:.3g} | {pcie['setup']} | {text} | "
+            f"{other[-1]:.3g} |")
 
 
 def has_ring(machine, gpus):

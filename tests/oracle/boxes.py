@@ -84,8 +84,8 @@ def write(collective, boxes, gpus, out):
     comma = ""
     for blocks, block, root, down, up in trees(collective, boxes, gpus):
         at, length = Fraction(block, blocks), Fraction(1, blocks)
-        out.write(f'{comma}\n    '
-                  f'{{\n      "segment": ["{at.numerator}/{at.denominator}", "{length.numerator}/{length.denominator}"],'
+        out.write(f'{comma}\n    {{\n      "segment": ["{at.numerator}/{at.denominator}", '
+                  f'"{length.numerator}/{length.denominator}"],'
                   f'\n      "root": {root}{edges("down", down)}{edges("up", up)}\n    }}')
         comma = ","
     out.write("\n  ]\n}\n")

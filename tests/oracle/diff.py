@@ -116,7 +116,8 @@ def check_difference(item, old, new):
         was, now, better = numbers[kind]
         change = "other" if not better else "better" if (now > was) == (better > 0) else "worse"
         if not near(item["old"], was) or not near(item["new"], now) or item["change"] != change:
-            yield f"{kind}: {item['old']} to {item['new']} is {item['change']}: want {float(was)} to {float(now)}, {change}"
+            yield (f"{kind}: {item['old']} to {item['new']} is {item['change']}: "
+                   f"want {float(was)} to {float(now)}, {change}")
     elif item["change"] != "other":
         yield f"{kind}: {item['change']}: want other"
     for side, name in (old, "old"), (new, "new"):

@@ -14,8 +14,8 @@ import sys
 BINARIES = ["blinkc", "libblink.so", "blink-perf", "libnccl-tuner-blink.so", "libblink-nccl.so"]
 
 # Libraries whose functions say what went wrong by values of their own.
-LIBRARIES = {"blink": "tests/job/failing.c fails what libblink calls", "glp_": "GLPK", "xml": "libxml2", "__xml": "libxml2", "cJSON_": "cJSON",
-             "hwloc_": "libhwloc", "SHA256": "libmd"}
+LIBRARIES = {"blink": "tests/job/failing.c fails what libblink calls", "glp_": "GLPK", "xml": "libxml2",
+             "__xml": "libxml2", "cJSON_": "cJSON", "hwloc_": "libhwloc", "SHA256": "libmd"}
 # They allocate, by malloc: tests/suite/oom.sh fails each allocation.
 MEMORY = "malloc calloc realloc aligned_alloc posix_memalign strdup strndup __asprintf_chk qsort qsort_r".split()
 # They write into the buffer of a FILE: that it reached its end is known by fflush, fclose and ferror, which can fail.
@@ -27,15 +27,15 @@ PURE = """
 __assert_fail __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __cxa_finalize __environ environ __errno_location
 __explicit_bzero_chk __gmon_start__ __isoc99_sscanf __libc_start_main __longjmp_chk _setjmp __memcpy_chk __memmove_chk
 __memset_chk __register_atfork __sched_cpucount __snprintf_chk __vsnprintf_chk __stack_chk_fail __strcpy_chk
-__tls_get_addr _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable _exit clock_gettime dl_iterate_phdr dlclose dlerror exp
-ferror fmax fmin free freeifaddrs freelocale frexp getenv geteuid getopt_long getpid getppid inet_ntop ldexp llround log
-log10 log2 memchr memcmp memcpy memmem memmove memrchr memset nearbyint optarg opterr optind optopt pow
+__tls_get_addr _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable _exit clock_gettime dl_iterate_phdr dlclose dlerror
+exp ferror fmax fmin free freeifaddrs freelocale frexp getenv geteuid getopt_long getpid getppid inet_ntop ldexp llround
+log log10 log2 memchr memcmp memcpy memmem memmove memrchr memset nearbyint optarg opterr optind optopt pow
 pthread_attr_destroy pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
 pthread_cond_signal pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
-pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once
-pthread_self pthread_sigmask sched_yield secure_getenv sigaddset sigemptyset sigfillset sigismember signal sigpending
-snprintf sqrt stderr stdout strcasecmp strchr strcmp strcpy strcspn strerror strerror_r strlen strncmp strnlen strpbrk
-strrchr strsep strsignal strspn strstr strtod strtod_l strtol strtoll strtoull strverscmp umask
+pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock
+pthread_once pthread_self pthread_sigmask sched_yield secure_getenv sigaddset sigemptyset sigfillset sigismember signal
+sigpending snprintf sqrt stderr stdout strcasecmp strchr strcmp strcpy strcspn strerror strerror_r strlen strncmp
+strnlen strpbrk strrchr strsep strsignal strspn strstr strtod strtod_l strtol strtoll strtoull strverscmp umask
 Traces ran_init ran_nextran uselocale
 """.split()
 # Of the same object files: what failed in the one need not fail in the other.
@@ -49,8 +49,8 @@ NEVER = {
     ("libblink-nccl.so", "syscall"): "gettid, which cannot fail",
 }
 # Calls of which nothing looks at the result, in whatever file but that, of libblink.so, where they were failed.
-UNUSED = {"gethostname": "runtime/support/debug.c", "kill": None, "madvise": "runtime/engine/collective_begin.c", "munmap": None,
-          "nanosleep": None, "prctl": None, "shutdown": None}
+UNUSED = {"gethostname": "runtime/support/debug.c", "kill": None, "madvise": "runtime/engine/collective_begin.c",
+          "munmap": None, "nanosleep": None, "prctl": None, "shutdown": None}
 # Made to fail by arguments: the test, and what it calls that.
 ELSEWHERE = {
     ("libblink.so", "ioctl"): ("tests/unit/test_net_zero.c", "the kernel does not say what is left"),

@@ -76,7 +76,8 @@ def measured_rows(blinkc, where):
         row = simulate(blinkc, path, "--executor", executor, "--size", str(size), "--chunk", str(chunk))["sizes"][0]
         model = row["time_ps"] / 10**6 if us else row["algbw"]
         unit = "us" if us else "GB/s"
-        yield f"| {what} | {executor} | {measured} {unit} | {model:.4g} {unit} | {100 * (model / measured - 1):+.0f} % | {source} |"
+        off = f"{100 * (model / measured - 1):+.0f} %"
+        yield f"| {what} | {executor} | {measured} {unit} | {model:.4g} {unit} | {off} | {source} |"
 
 
 def parameter_rows(blinkc, where):

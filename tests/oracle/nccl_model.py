@@ -139,7 +139,8 @@ def main():
             times[line[1], line[4], line[2], line[3]] = judge_time(job, line)
         else:
             judge_choice(job, line, times)
-    if any(counts[name] * every < least for name, least in (("cards", 300), ("job", 300), ("time", 100000), ("choice", 30000))):
+    leasts = {"cards": 300, "job": 300, "time": 100000, "choice": 30000}
+    if any(counts[name] * every < least for name, least in leasts.items()):
         sys.exit(f"nccl_model: only {dict(counts)}")
     print(", ".join(f"{count} {name}" for name, count in counts.items()))
 

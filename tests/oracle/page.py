@@ -139,11 +139,15 @@ def check_charts(browser, jobs, names):
             const all = h.nextElementSibling;
             if (!all || all.className !== 'charts') continue;
             for (const f of all.querySelectorAll('figure'))
-                charts.push({ collective: h.textContent, n: parseInt(f.querySelector('b').textContent), unit: f.querySelector('.unit').textContent,
-                    axis: [...f.querySelectorAll('.tick')].map(t => [Number(t.textContent), Number(t.getAttribute('y'))]),
+                charts.push({ collective: h.textContent, n: parseInt(f.querySelector('b').textContent),
+                    unit: f.querySelector('.unit').textContent,
+                    axis: [...f.querySelectorAll('.tick')].map(
+                        t => [Number(t.textContent), Number(t.getAttribute('y'))]),
                     classes: [...f.querySelectorAll('g.class')].map(g => ({ label: g.querySelector('text').textContent,
-                        pairs: [...g.querySelectorAll('a')].map(a => ({ href: a.getAttribute('href'), title: a.querySelector('title').textContent,
-                            bars: [...a.querySelectorAll('rect:not(.hit)')].map(r => [r.classList[0], Number(r.dataset.value),
+                        pairs: [...g.querySelectorAll('a')].map(a => ({ href: a.getAttribute('href'),
+                            title: a.querySelector('title').textContent,
+                            bars: [...a.querySelectorAll('rect:not(.hit)')].map(r => [
+                                r.classList[0], Number(r.dataset.value),
                                 Number(r.getAttribute('height')), Number(r.getAttribute('y'))]) })) })) });
         }
         return charts;""")
@@ -198,7 +202,8 @@ def check_charts(browser, jobs, names):
 # ---- the table ----
 
 ALL_ROWS = """
-    const rows = [], press = (text) => [...document.querySelectorAll('#pager button')].find(b => b.textContent === text);
+    const rows = [];
+    const press = (text) => [...document.querySelectorAll('#pager button')].find(b => b.textContent === text);
     if (!press('first').disabled) press('first').click();
     for (;;) {
         for (const tr of document.querySelectorAll('#table tr.job'))
@@ -245,7 +250,8 @@ def check_table(browser, jobs, names):
     for name, (key, _) in columns.items():
         for down in (False, True):
             # The table begins sorted by GPUs.
-            if name != "gpus" or down or browser.execute_script("return document.querySelector('[aria-sort]').dataset.column") != "gpus":
+            sorted_by = "return document.querySelector('[aria-sort]').dataset.column"
+            if name != "gpus" or down or browser.execute_script(sorted_by) != "gpus":
                 browser.find_element(By.ID, f"sort-{name}").click()
             got = [row[0] for row in browser.execute_script(ALL_ROWS, False)]
             want = sorted(range(len(jobs)), key=lambda i: key(jobs[i]), reverse=down)   # equal ones stay as they were
@@ -325,12 +331,15 @@ def want_loads(job):
 
 SHOWN = """
     const d = document.querySelector('.detail');
-    return { edges: [...d.querySelectorAll('.edge')].map(l => [Number(l.dataset.tree), Number(l.dataset.from), Number(l.dataset.to), l.dataset.direction]),
-        loads: [...d.querySelectorAll('.links tbody tr')].map(r => [Number(r.cells[3].textContent), Number(r.cells[2].textContent)]),
+    return { edges: [...d.querySelectorAll('.edge')].map(
+            l => [Number(l.dataset.tree), Number(l.dataset.from), Number(l.dataset.to), l.dataset.direction]),
+        loads: [...d.querySelectorAll('.links tbody tr')].map(
+            r => [Number(r.cells[3].textContent), Number(r.cells[2].textContent)]),
         proof: d.querySelector('.proof').textContent, text: d.querySelector('pre').textContent,
         others: [...d.querySelectorAll('.others a')].map(a => [a.getAttribute('href'), a.nextSibling.textContent]),
         link: d.querySelector('.permalink').getAttribute('href'),
-        open: document.querySelectorAll('.detail').length, row: Number(document.querySelector('tr.open').dataset.job), focus: document.activeElement.id,
+        open: document.querySelectorAll('.detail').length, focus: document.activeElement.id,
+        row: Number(document.querySelector('tr.open').dataset.job),
         top: document.querySelector('tr.open').getBoundingClientRect().top, high: innerHeight };"""
 
 
@@ -346,7 +355,8 @@ def check_jobs(browser, page, jobs, names, gpu):
             browser.execute_script("document.querySelector('tr.open .toggle').click()")
         browser.get(address(page, place_of(job, names)))
         shown = browser.execute_script(SHOWN)
-        if shown["row"] != i or shown["open"] != 1 or shown["focus"] != f"job-{i}" or not 0 <= shown["top"] <= shown["high"]:
+        if (shown["row"], shown["open"], shown["focus"]) != (i, 1, f"job-{i}") \
+                or not 0 <= shown["top"] <= shown["high"]:
             wrong["the address opens the row"].append(f"{place_of(job, names)}: {shown['row']}, want {i}; top "
                                                       f"{shown['top']}")
         if {tuple(e) for e in shown["edges"]} != want_edges(job) or len(shown["edges"]) != len(want_edges(job)):
@@ -431,16 +441,19 @@ def check_views(browser, page, jobs, names):
     for scheme in ("light", "dark"):
         media(browser, "", scheme)
         colours = browser.execute_script("""
-            const of = (e, what) => getComputedStyle(document.querySelector(e))[what], paper = of('html', 'backgroundColor');
-            return [paper, of('html', 'color'), of('.hint', 'color'), of('.toggle', 'color'), of('svg text', 'fill'), of('.all, .worst', 'fill'), of('.u5', 'stroke')];""")
+            const of = (e, what) => getComputedStyle(document.querySelector(e))[what];
+            return [of('html', 'backgroundColor'), of('html', 'color'), of('.hint', 'color'), of('.toggle', 'color'),
+                of('svg text', 'fill'), of('.all, .worst', 'fill'), of('.u5', 'stroke')];""")
         check(f"{scheme}: the paper is {scheme}",
               "" if (luminance(colours[0]) > .5) == (scheme == "light") else colours[0])
         check(f"{scheme}: contrast", [f"{c} on {colours[0]}: {contrast(c, colours[0]):.1f}" for i,
                                       c in enumerate(colours[1:]) if contrast(c, colours[0]) < (4.5 if i < 4 else 3)])
     size(browser, 794)
     media(browser, "print", "dark")
-    shown = browser.execute_script("""const s = (e) => getComputedStyle(e).display, all = (e) => [...document.querySelectorAll(e)];
-        return [...['#classes', '#controls', '#pager'].map(e => s(all(e)[0])), all('tr.job, tr.detail').filter(e => s(e) !== 'none').length,
+    shown = browser.execute_script("""
+        const s = (e) => getComputedStyle(e).display, all = (e) => [...document.querySelectorAll(e)];
+        return [...['#classes', '#controls', '#pager'].map(e => s(all(e)[0])),
+            all('tr.job, tr.detail').filter(e => s(e) !== 'none').length,
             getComputedStyle(document.documentElement).backgroundColor];""")
     check("print: the table of classes, no controls, the job that is open, on white",
           differ(shown, ["block", "none", "none", 2, "rgb(255, 255, 255)"]))
@@ -516,8 +529,13 @@ def check_large(page):
         check(f"large: {Path(page).stat().st_size / 1e6:.1f} MB, its first row after {opened:.0f} ms",
               "" if 0 < opened < 10000 else opened)
         slowest = max(browser.execute_script("""
-            const time = (work) => { const t = performance.now(); work(); document.body.getBoundingClientRect(); return performance.now() - t; };
-            return ['rate', 'root', 'file', 'ranks', 'gpus'].map(c => time(() => document.getElementById('sort-' + c).click()))"""))
+            const time = (id) => {
+                const t = performance.now();
+                document.getElementById('sort-' + id).click();
+                document.body.getBoundingClientRect();
+                return performance.now() - t;
+            };
+            return ['rate', 'root', 'file', 'ranks', 'gpus'].map(time)"""))
         check(f"large: sorts in {slowest:.0f} ms at most", "" if slowest < 5000 else slowest)
         check("large: the console is empty", browser.get_log("browser"))
         print(browser.find_element(By.ID, "status").text)

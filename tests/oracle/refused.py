@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Is each file refused: with an exit code of these, one line of UTF-8 on stderr, nothing on stdout and no output file?
 
-usage: refused.py [OPTION] CODES FOLDER FILE... -- COMMAND...     options: --said, --at-once, --kinds, --text TEXT, --seconds N
+usage: refused.py [OPTION] CODES FOLDER FILE... -- COMMAND...
+options: --said, --at-once, --kinds, --text TEXT, --seconds N
 
-Runs COMMAND for each FILE, which stands for the word {} in it. Output would go to FOLDER, which has to stay empty. With
---said the line has to be that of FILE.err; with --at-once, too, all files are arguments of one command, which prints the
-lines in their order. Prints `ok FILE` or `not ok FILE: why`. With --kinds a FILE is KIND.NAME, and a kind of which all
-are refused is one line. With --text, TEXT is a part of the line. With --seconds each may take N
-seconds of CPU time.
+Runs COMMAND for each FILE, which stands for the word {} in it. Output would go to FOLDER, which has to stay empty.
+With --said the line has to be that of FILE.err; with --at-once, too, all files are arguments of one command, which
+prints the lines in their order. Prints `ok FILE` or `not ok FILE: why`. With --kinds a FILE is KIND.NAME, and a kind of
+which all are refused is one line. With --text, TEXT is a part of the line. With --seconds each may take N
 """
 import argparse
 import os

@@ -194,8 +194,8 @@ def judge_rings(machine, directory, most):
             continue
         for key, (rate, classes) in known[chosen].items():
             want, got = algorithm_bandwidth(collective, n, rate), found[key]
-            if abs(got["rate"] - want) > 1e-9 * max(want,
-                                                    1) or not set(got["links"]) <= set(classes) or bool(want) != (got["rings"] > 0):
+            off = abs(got["rate"] - want) > 1e-9 * max(want, 1)
+            if off or not set(got["links"]) <= set(classes) or bool(want) != (got["rings"] > 0):
                 print(f"not ok {name}: {key}: {got}, want {want:.9g} over {classes}")
                 break
         else:
