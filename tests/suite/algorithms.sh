@@ -73,11 +73,13 @@ rate "DGX-1V, the trees of an allgather: the bound" "20 4 85.7143" $v -a reduces
 rate "two DGX-1V, the trees of an allgather: the bound" "16 6 48" $two -a reducescatter-allgather
 # Both phases at once: one after the other they would have 3/4 of it, as all blocks but one pass the middle.
 expect "a path of three" oracle snippet -c 'import json, sys
-links = [{"from": f"g{a}", "to": f"g{b}", "class": "nvlink", "capacity": 12, "duplex": "simplex"} for a, b in ((0, 1), (1, 0), (1, 2), (2, 1))]
+links = [{"from": f"g{a}", "to": f"g{b}", "class": "nvlink", "capacity": 12, "duplex": "simplex"}
+         for a, b in ((0, 1), (1, 0), (1, 2), (2, 1))]
 node = {"id": "n0", "gpus": [{"id": f"g{i}"} for i in range(3)]}
-json.dump({"format": "blink-topology", "version": 1, "name": "path", "nodes": [node], "links": links}, open(sys.argv[1], "w"))
+path = {"format": "blink-topology", "version": 1, "name": "path", "nodes": [node], "links": links}
+json.dump(path, open(sys.argv[1], "w"))
 links[0]["capacity"] = 13
-json.dump({"format": "blink-topology", "version": 1, "name": "slope", "nodes": [node], "links": links}, open(sys.argv[2], "w"))' \
+json.dump({**path, "name": "slope"}, open(sys.argv[2], "w"))' \
 	"$work/path.json" "$work/slope.json"
 rate "a path of three, the trees of an allgather" "3 4 12" "$work/path.json" -a reducescatter-allgather
 rate "a DGX-2, a double binary tree: its bound" "2 4 150" topologies/dgx2.xml -a double-binary-tree -c broadcast
@@ -90,7 +92,8 @@ n = 16
 links = [{"from": f"g{i}", "to": f"s{i}", "class": "nvlink", "capacity": 1000} for i in range(n)]
 links += [{"from": f"s{i}", "to": f"s{(i + 1) % n}", "class": "nvlink", "capacity": 10} for i in range(n)]
 node = {"id": "n0", "gpus": [{"id": f"g{i}"} for i in range(n)], "switches": [{"id": f"s{i}"} for i in range(n)]}
-json.dump({"format": "blink-topology", "version": 1, "name": "torus", "nodes": [node], "links": links}, open(sys.argv[1], "w"))' \
+json.dump({"format": "blink-topology", "version": 1, "name": "torus", "nodes": [node], "links": links},
+          open(sys.argv[1], "w"))' \
 	"$work/torus.json"
 [ ! "$full" ] || rate "a ring of switches, Swing" "16 8 5.71429" "$work/torus.json" -a swing
 [ ! "$full" ] || rate "a ring of switches, Rabenseifner" "16 8 3.80952" "$work/torus.json" -a rabenseifner
@@ -98,11 +101,13 @@ json.dump({"format": "blink-topology", "version": 1, "name": "torus", "nodes": [
 # ---- what is not there ----
 
 expect_exit "a missing hop" 5 "$blinkc" $v -a direct
-grep -qx 'blinkc: dgx1v: direct trees: no order of the GPUs has a hop for every edge: want one as from gpu0 to gpu5; or other links, as --links all' "$work/err" ||
+grep -qx 'blinkc: dgx1v: direct trees: no order of the GPUs has a hop for every edge: want one as from gpu0 to gpu5; '\
+'or other links, as --links all' "$work/err" ||
 	not_ok "a missing hop: $(cat "$work/err")"
 expect "all links have it" "$blinkc" -q $v -a direct --links all -o /dev/null
 expect_exit "a link that is slower on the way back" 5 "$blinkc" "$work/slope.json" -a reducescatter-allgather
-grep -qx 'blinkc: slope: reduce-scatter and allgather trees: want links that are as fast in both directions, and switches that only forward' "$work/err" ||
+grep -qx 'blinkc: slope: reduce-scatter and allgather trees: want links that are as fast in both directions, '\
+'and switches that only forward' "$work/err" ||
 	not_ok "a link that is slower on the way back: $(cat "$work/err")"
 expect_exit "no host" 5 "$blinkc" $v -l nvlink -a host-staged-knomial
 grep -q 'has a hop through a host for every edge: want one as from gpu0 to gpu' "$work/err" ||

@@ -151,7 +151,8 @@ put("elements.xml", "<topology>", *(f"<a{i}/>" for i in range(many if sys.argv[2
 put("values.json", "[", ",".join("0" * (1 << 24)), "]")
 put("digits.json", "9" * 5000000)
 put("string.json", '{"format": "', "x" * 5000000, '"}')
-put("bomb.xml", '<!DOCTYPE a [<!ENTITY e0 "x">', *(f'<!ENTITY e{i} "{f"&e{i-1};" * 10}">' for i in range(1, 64)), "]>\n<a>&e63;</a>")
+put("bomb.xml", '<!DOCTYPE a [<!ENTITY e0 "x">',
+    *(f'<!ENTITY e{i} "{f"&e{i-1};" * 10}">' for i in range(1, 64)), "]>\n<a>&e63;</a>")
 END
 for verb in compile check; do
 	set -- "$blinkc" $verb

@@ -250,8 +250,9 @@ expect "dgx2: $sets jobs, of their classes" oracle snippet - "$work/dgx2/index.j
 	jobs = json.load(open(sys.argv[1]))["schedules"]
 	assert len(jobs) == len({tuple(j["gpus"]) for j in jobs}) == int(sys.argv[2])
 	assert all(sorted(j["ranks"]) == list(range(len(j["gpus"]))) for j in jobs)
-	assert {(len(j["gpus"]), j["file"]) for j in jobs} == {(n, "allreduce/0,1.json" if n == 2 else f"allreduce/0-{n - 1}.json") 
-	    for n in (range(2, 17) if sys.argv[3] else (2, 3, 4, 13, 14, 15, 16))}
+	sizes = range(2, 17) if sys.argv[3] else (2, 3, 4, 13, 14, 15, 16)
+	assert {(len(j["gpus"]), j["file"]) for j in jobs} == \
+	    {(n, "allreduce/0,1.json" if n == 2 else f"allreduce/0-{n - 1}.json") for n in sizes}
 	END
 
 for seed in $(seq "$([ "$full" ] && echo 12 || echo 2)"); do
@@ -268,14 +269,16 @@ done
 oracle snippet - >"$work/pairs.json" <<-'END'
 	import json
 	def link(a, b, **more):
-	    return {"from": f"g{a}", "to": b if isinstance(b, str) else f"g{b}", "class": "nvlink", "capacity": 24, "latency": 1, **more}
-	links = [link(0, 1), link(2, 3, latency=2), link(4, 5, count=2, capacity=12), link(6, 7, capacity=25), link(8, 9, **{"class": "xgmi"}),
-	         link(10, 11), link(12, 13, duplex="simplex"), link(13, 12, duplex="simplex", latency=3), link(14, "s"), link(15, "s"),
-	         link(16, "m"), link(17, "m"), link(18, "r"), link(19, "r"), link(20, 21)]
-	servers = [[g for g in range(22) if g != 11], [11]]
-	print(json.dumps({"format": "blink-topology", "version": 1, "name": "pairs", "links": links, "nodes": [
-	    {"id": f"n{i}", "gpus": [{"id": f"g{g}"} for g in gpus], **({} if i else {"switches": [
-	        {"id": "s"}, {"id": "m", "multicast": True}, {"id": "r", "reduce": True}]})} for i, gpus in enumerate(servers)]}))
+	    return {"from": f"g{a}", "to": b if isinstance(b, str) else f"g{b}", "class": "nvlink", "capacity": 24,
+	            "latency": 1, **more}
+	links = [link(0, 1), link(2, 3, latency=2), link(4, 5, count=2, capacity=12), link(6, 7, capacity=25),
+	         link(8, 9, **{"class": "xgmi"}), link(10, 11), link(12, 13, duplex="simplex"),
+	         link(13, 12, duplex="simplex", latency=3), link(14, "s"), link(15, "s"), link(16, "m"), link(17, "m"),
+	         link(18, "r"), link(19, "r"), link(20, 21)]
+	switches = [{"id": "s"}, {"id": "m", "multicast": True}, {"id": "r", "reduce": True}]
+	nodes = [{"id": "n0", "gpus": [{"id": f"g{g}"} for g in range(22) if g != 11], "switches": switches},
+	         {"id": "n1", "gpus": [{"id": "g11"}]}]
+	print(json.dumps({"format": "blink-topology", "version": 1, "name": "pairs", "links": links, "nodes": nodes}))
 	END
 for a in 0 2 4 6 8 10 12 14 16 18 20; do echo "g$a,g$((a + 1))"; done >"$work/pairs"
 expect "pairs that differ in one thing" batch -q "$work/pairs.json" -g "$work/pairs" --collectives \
@@ -365,7 +368,8 @@ oracle snippet - "$([ "$full" ] && echo 60 || echo 10)" >"$work/fragments" <<-'E
 	r = random.Random(1)
 	most = 4 if sys.argv[1] == "60" else 2
 	for _ in range(int(sys.argv[1])):
-	    gpus = [s * 8 + g for s in r.sample(range(8), r.randint(1, 4)) for g in r.sample(range(8), r.randint(1, most))]
+	    gpus = [s * 8 + g for s in r.sample(range(8), r.randint(1, 4))
+	            for g in r.sample(range(8), r.randint(1, most))]
 	    if len(gpus) > 1:
 	        print(",".join(map(str, gpus)))
 	END
@@ -389,9 +393,10 @@ expect "rates in sevenths are those of the file" "$blinkc" check -q "$work/seven
 # Ids that are numbers: those of another node are not taken for GPUs of this one.
 oracle snippet - >"$work/digits.json" <<-'END'
 	import itertools, json
-	print(json.dumps({"format": "blink-topology", "version": 1, "name": "digits",
-	                  "nodes": [{"id": n, "gpus": [{"id": g} for g in gpus]} for n, gpus in (("a", "01"), ("b", "23"))],
-	                  "links": [{"from": x, "to": y, "class": "net", "capacity": 1, "duplex": "full"} for x, y in itertools.combinations("0123", 2)]}))
+	nodes = [{"id": n, "gpus": [{"id": g} for g in gpus]} for n, gpus in (("a", "01"), ("b", "23"))]
+	links = [{"from": x, "to": y, "class": "net", "capacity": 1, "duplex": "full"}
+	         for x, y in itertools.combinations("0123", 2)]
+	print(json.dumps({"format": "blink-topology", "version": 1, "name": "digits", "nodes": nodes, "links": links}))
 	END
 echo b:0,1 >"$work/digits"
 expect "numbers of a node" batch -q "$work/digits.json" -g "$work/digits" -o "$work/digits.d"
@@ -433,8 +438,8 @@ expect_exit "no such list" 8 batch topologies/dgx1v.xml -g "$work/none" -o "$wor
 
 if command -v script >/dev/null; then
 	# It is shown after half a second: the work takes two or more.
-	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --collectives allreduce,allgather,reducescatter,broadcast --sizes 5 -o '$work/bar'" /dev/null \
-		>"$work/terminal" </dev/null
+	script -qec "'$blinkc' batch -j 1 topologies/mi250.xml --sizes 5 -o '$work/bar' --collectives \
+		allreduce,allgather,reducescatter,broadcast" /dev/null >"$work/terminal" </dev/null
 	expect "a bar, and the time that is left" grep \
 		-q 'planning \[#[#.]*\] [0-9]* of [0-9]*, [0-9.]* s, about [0-9.]* s left' "$work/terminal"
 else

@@ -71,8 +71,8 @@ stops() {
 oracle hostile unequal_trees 60000 "$work/unequal" >/dev/null
 echo '{"kernel": {"at_once": 0, "by_length": 0, "step": 0}}' >"$work/p.json"
 simulate=("$blinkc" simulate "$work/unequal/x.json" --parameters "$work/p.json" --size 64M)
-stops "steps in one queue" 300 \
-	'^blinkc: --budget: 300ms: m: a message of 67108864 bytes in chunks of 2237: 60000 steps to simulate, [0-9]+ of them begun: want more time, or larger chunks$' "${simulate[@]}"
+stops "steps in one queue" 300 '^blinkc: --budget: 300ms: m: a message of 67108864 bytes in chunks of 2237: '\
+'60000 steps to simulate, [0-9]+ of them begun: want more time, or larger chunks$' "${simulate[@]}"
 stops "steps in one queue, which are kept" 300 ' steps to simulate, ' "${simulate[@]}" --trace "$work/trace"
 expect "no trace of half a simulation" test ! -e "$work/trace"
 # Millions of steps.
@@ -90,14 +90,16 @@ expect "no other results with time to spare" cmp "$work/sim.a" "$work/sim.b"
 # How many steps it would be: chunks of a byte, those of 60000 segments rounded up, on one edge; and on 14.
 most=1152921504606846976
 expect_exit "too many steps, by their number" 4 "$blinkc" simulate "$work/unequal/x.json" --size $most --chunk 1
-expect "their number" grep -q "in chunks of 1: 11529215046068[0-9]* steps to simulate: want at most 268435456, by larger chunks" "$work/err"
+expect "their number" grep \
+	-q "in chunks of 1: 11529215046068[0-9]* steps to simulate: want at most 268435456, by larger chunks" \
+	"$work/err"
 expect_exit "too many steps for 64 bits" 4 "$blinkc" simulate "$work/a.json" --size $most --chunk 1
 expect "no number of more than 64 bits" grep \
 	-q "in chunks of 1: more than 9223372036854775807 steps to simulate: want at most" "$work/err"
 
 [ "$full" ] || exit 0
-# The choice of an algorithm takes what is simulated by then, and what has no shorter way: 3.3 to 4.1 s in all, where it took
-# 7 s more.
+# The choice of an algorithm takes what is simulated by then, and what has no shorter way: 3.3 to 4.1 s in all, where it
+# took 7 s more.
 cpu=$({ TIMEFORMAT='%U %S'; time "$blinkc" -q --synthetic "server:32 gpu:8 switch:300 net:25" --size 1G --budget 1s \
 	-o "$work/s.json" 2>"$work/err"; } 2>&1)
 expect "the choice of an algorithm, 1 s: valid" "$blinkc" check -q "$work/s.json"

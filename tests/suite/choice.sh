@@ -34,7 +34,8 @@ fi
 
 # ---- the table of docs/choice.md ----
 
-rows=$(awk -F' *[|] *' '$2 ~ /^all/ { coll = $2; sub(/,.*/, "", coll) } $2 ~ /iB$/ { sub(/ /, "", $2); sub(/iB/, "", $2); print coll ";" $2 ";" $3 ";" $4 }' docs/choice.md)
+rows=$(awk -F' *[|] *' '$2 ~ /^all/ { coll = $2; sub(/,.*/, "", coll) }
+	$2 ~ /iB$/ { sub(/ /, "", $2); sub(/iB/, "", $2); print coll ";" $2 ";" $3 ";" $4 }' docs/choice.md)
 [ "$full" ] || rows=$(grep ';64K;' <<<"$rows" | head -1)
 while IFS=';' read -r coll size name us; do
 	got=$("$blinkc" $v -c "$coll" --size "$size" --summary json -o "$work/chosen.json" 2>&1 |
@@ -48,7 +49,8 @@ done <<<"$rows"
 # ---- what NCCL would choose ----
 
 if "$build/tests/nccl_table" >"$work/nccl" &&
-	held=$(python3 -B "$top/tests/oracle/nccl_model.py" "$([ "$full" ] && echo 1 || echo 5)" <"$work/nccl" 2>&1); then
+	held=$(python3 -B "$top/tests/oracle/nccl_model.py" "$([ "$full" ] && echo 1 || echo 5)" \
+		<"$work/nccl" 2>&1); then
 	ok "NCCL's model in C and in Python: $held"
 else
 	not_ok "NCCL's model in C and in Python: $held"
@@ -63,8 +65,8 @@ grep -q '"size": 65536,' "$work/a.json" && grep -q '"executor": "kernel",' "$wor
 	grep -q '"chunk": [0-9]' "$work/a.json" \
 	&& ok "options of the file" || not_ok "options of the file: $(grep -A 20 options "$work/a.json" | head -25)"
 "$blinkc" -q $v --size 8M -c broadcast --executor host -o "$work/a.json"
-mapfile -t again < <(sed -n 's/^ *"\(algorithm\|radix\|hierarchy\|max_depth\)": "\{0,1\}\([^",]*\)"\{0,1\},\{0,1\}$/--\1\n\2/p' "$work/a.json" | sed 's/^--max_/--max-/' |
-	awk 'NR % 2 { o = $0; next } !seen[o]++ { print o; print }')
+mapfile -t again < <(sed -nE 's/^ *"(algorithm|radix|hierarchy|max_depth)": "?([^",]*)"?,?$/--\1\n\2/p' "$work/a.json" |
+	sed 's/^--max_/--max-/' | awk 'NR % 2 { o = $0; next } !seen[o]++ { print o; print }')
 "$blinkc" -q $v -c broadcast "${again[@]}" -o "$work/b.json"
 expect "planned again by its options, ${again[*]}" "$blinkc" diff --fail-on rate,trees "$work/a.json" "$work/b.json"
 printf '{ "kernel": { "step": 100 } }' >"$work/slow.json"

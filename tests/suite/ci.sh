@@ -70,8 +70,10 @@ spoil $f 'd["trees"][0]["segment"] = ["0/1", "1/3"]'
 caught "a weight that was changed" "^blinkc: $f: trees\[1\]\.segment: starts at 1/2: rank 0 wants 1/3 next"
 # Of edges that may come in any order, too.
 b=$("$python" -c 'import glob, json
+def down(file):
+    return json.load(open(file))["trees"][0]["down"]
 print(next(f for f in sorted(glob.glob("schedules/dgx1v/broadcast/*.json"))
-    if len({(e[0], len(e[2])) for e in json.load(open(f))["trees"][0]["down"][:2]}) == 1 < len(json.load(open(f))["trees"][0]["down"])))')
+    if len({(e[0], len(e[2])) for e in down(f)[:2]}) == 1 < len(down(f))))')
 spoil "$b" 'e = d["trees"][0]["down"]; e[0], e[1] = e[1], e[0]'
 expect "a schedule with two edges swapped is right" "$blinkc" check -q "$b"
 caught "edges that were swapped" '^  order ' FAIL_ON=order
@@ -102,8 +104,8 @@ caught "a machine that has changed: an annotation for each link" \
 	'^::error file=machines/dgx1v.xml,title=blinkc check::link gpu0 -> gpu1, nvlink: 20 GB/s, was 25 GB/s$' \
 		GITHUB_ACTIONS=true
 cp "$work/changed.xml" machines/dgx1v.xml
-caught "and one that says what to do" \
-	'^::error file=machines/dgx1v.xml,title=make check::another machine than that of schedules/dgx1v: make bless\?$' GITHUB_ACTIONS=true
+caught "and one that says what to do" '^::error file=machines/dgx1v.xml,title=make check::another machine than that '\
+'of schedules/dgx1v: make bless\?$' GITHUB_ACTIONS=true
 rm machines/dgx1v.xml
 caught "a machine that is gone" '^machines: no topology file'
 

@@ -206,10 +206,11 @@ has "--pareto: its first line" '^    2      2           50  1\.000$' "$work/out"
 used="${used}pareto "
 does "--hybrid" --hybrid "$v"
 cp "$work/out" "$work/hybrid.json"
-is "--hybrid" "$work/out" '[p["links"] for p in d["parts"]], d["generator"]["options"]["hybrid"], d["generator"]["options"]["links"]' \
+is "--hybrid" "$work/out" \
+	'[p["links"] for p in d["parts"]], d["generator"]["options"]["hybrid"], d["generator"]["options"]["links"]' \
 	"([['nvlink'], ['pcie', 'qpi']], 'peer', ['nvlink', 'pcie', 'qpi'])"
-has "--hybrid: the summary" \
-	'^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 2200 us to set up pcie,qpi; messages up to 188.6 MB go over nvlink alone$' "$work/err"
+has "--hybrid: the summary" '^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 2200 us to set up pcie,qpi; '\
+'messages up to 188.6 MB go over nvlink alone$' "$work/err"
 "$blinkc" -q --hybrid -c reduce "$v" >"$work/want"
 does "--hybrid=peer" --hybrid=peer -c reduce "$v"
 same "--hybrid=peer is --hybrid" "$work/out" "$work/want"
@@ -264,8 +265,8 @@ is "--synthetic" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]], d
 does "topology --servers 3" topology --servers 3 "$v"
 is "--servers" "$work/out" '[n["id"] for n in d["nodes"]]' "['s0', 's1', 's2']"
 does "topology --nic-rate" topology --servers 4 --nic-rate=25 --leaf 2 --oversubscription 5 "$v"
-is "--nic-rate" "$work/out" \
-	'sorted({(l["class"], l.get("capacity")) for l in d["links"] if l["from"].endswith("/mlx5_0") and l["class"] == "net"})' "[('net', 25)]"
+is "--nic-rate" "$work/out" 'sorted({(l["class"], l.get("capacity")) for l in d["links"]
+	if l["from"].endswith("/mlx5_0") and l["class"] == "net"})' "[('net', 25)]"
 is "--leaf" "$work/out" '[s["id"] for s in d["switches"]]' "['net/leaf0', 'net/leaf1', 'net/spine']"
 is "--oversubscription" "$work/out" '{l["capacity"] for l in d["links"] if l["to"] == "net/spine"}' "{40}"
 does "topology --rails" topology --servers 2 --rails "$v"
@@ -441,8 +442,8 @@ has "it is source code" "blink_program" "$work/schedule.cu"
 for packing in nothing "" MWU; do
 	fails "--packing '$packing'" 2 "--packing: " --packing "$packing" "$v"
 done
-fails "--algorithm chains" 2 \
-	"--algorithm: chains: want one of trees, onehop, threephase, ring, shared-ring, reducescatter-allgather, chain, direct, " -a chains "$v"
+fails "--algorithm chains" 2 "--algorithm: chains: want one of trees, onehop, threephase, ring, shared-ring, "\
+"reducescatter-allgather, chain, direct, " -a chains "$v"
 for option in "-p mwu" --max-depth=2 --max-trees=4 --pareto; do
 	# shellcheck disable=SC2086 # words
 	fails "--algorithm onehop $option" 2 \
@@ -490,7 +491,8 @@ fails "check -q of a topology" 3 'a topology: want a schedule; blinkc FILE compi
 cat >"$work/ids.json" <<'END'
 { "format": "blink-topology", "version": 1, "name": "ids that look like indices",
   "nodes": [{ "id": "n", "gpus": [{ "id": "2" }, { "id": "1" }, { "id": "zero" }] }],
-  "links": [{ "from": "1", "to": "2", "class": "pcie", "capacity": 1 }, { "from": "2", "to": "zero", "class": "pcie", "capacity": 1 }] }
+  "links": [{ "from": "1", "to": "2", "class": "pcie", "capacity": 1 },
+            { "from": "2", "to": "zero", "class": "pcie", "capacity": 1 }] }
 END
 does "an id wins over an index" -q -g 0,1 "$work/ids.json"
 is "an id wins over an index" "$work/out" '[r["gpu"] for r in d["topology"]["ranks"]]' "['2', '1']"
@@ -796,7 +798,8 @@ for request in "-c broadcast -r 2" "-c reduce -r gpu6 -g 4,gpu6,7,5" \
 	"--no-minimise --epsilon 0.3" "-l pcie,qpi -g 0,1,4" "-g 0,7" "--tolerance 0 --epsilon 1e-2 -g 0,1,3,2" \
 	"-p mwu --tolerance 0 -c reduce" "-c scatter -r gpu1 -g 2,1,0" "-c alltoall -g 0,1,2,3" \
 	"--max-depth 6 -g 0,1,2,3" "-c reduce --max-trees 2 --max-depth 5 -g 0,1,2,3" \
-	${full:+"-c reduce --max-trees 2" "-c broadcast --max-trees 3 --max-depth 4" "" "-p exact -c reduce" "-p mwu" "-p exact" "--max-trees 2"} "-g 0-6"; do
+	${full:+"-c reduce --max-trees 2" "-c broadcast --max-trees 3 --max-depth 4" "" "-p exact -c reduce" "-p mwu"} \
+	${full:+"-p exact" "--max-trees 2"} "-g 0-6"; do
 	# shellcheck disable=SC2086 # words
 	"$blinkc" -q $request "$v" >"$work/first.json" || not_ok "compile $request"
 	oracle snippet - "$work/first.json" >"$work/arguments" <<'END'
@@ -804,11 +807,13 @@ import json, sys
 from decimal import Decimal
 doc = json.load(open(sys.argv[1]), parse_float=Decimal)
 asked = doc["generator"]["options"]
-assert set(asked) - {"max_depth", "max_trees"} == {"gpus", "links", "epsilon", "tolerance", "packing", "minimise"}, asked
+assert set(asked) - {"max_depth", "max_trees"} == \
+    {"gpus", "links", "epsilon", "tolerance", "packing", "minimise"}, asked
 words = ["-c", doc["collective"], "-g", ",".join(asked["gpus"]), "-l", ",".join(asked["links"]),
          "--epsilon", asked["epsilon"], "--tolerance", asked["tolerance"], "--packing", asked["packing"]]
 words += [] if asked["minimise"] else ["--no-minimise"]
-words += [word for key in ("max_depth", "max_trees") if key in asked for word in ("--" + key.replace("_", "-"), asked[key])]
+for key in ("max_depth", "max_trees"):
+    words += ["--" + key.replace("_", "-"), asked[key]] if key in asked else []
 words += [] if doc["root"] is None else ["-r", doc["root"]]
 print(*words)
 END

@@ -81,8 +81,11 @@ fi
 # One file under many names: refused before all are read.
 mkdir "$work/many"
 for i in $(seq 1 30); do ln -s . "$work/many/l$i"; done
-awk 'BEGIN { print "<topology format=\"blink-topology\" version=\"1\" name=\"t\"><node id=\"n\"><gpu id=\"g\"/><switch id=\"w\"/></node>"
-	for (i = 0; i < 120; i++) print "<link from=\"g\" to=\"w\" class=\"pcie\" capacity=\"1\"/>"; print "</topology>" }' >"$work/many/s.xml"
+{
+	echo '<topology format="blink-topology" version="1" name="t"><node id="n"><gpu id="g"/><switch id="w"/></node>'
+	for i in {1..120}; do echo '<link from="g" to="w" class="pcie" capacity="1"/>'; done
+	echo '</topology>'
+} >"$work/many/s.xml"
 printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="s.xml" count="4000"/></topology>' \
 	>"$work/many/m.xml"
 { printf '<topology format="blink-topology" version="1" name="t">'; for i in $(seq 1 30); do printf \
@@ -169,7 +172,8 @@ expect_exit "--synthetic and a file" 2 "$blinkc" --synthetic gpu:2 topologies/dg
 
 # ---- the way to the network ----
 
-printf '<topology format="blink-topology" version="1" name="two"><class name="net" capacity="12.5"/><node id="s" file="dgx1v.xml" count="2"/><node id="t" file="dgx1p.xml"/><fabric/></topology>' >"$work/three.xml"
+printf '<topology format="blink-topology" version="1" name="two"><class name="net" capacity="12.5"/>
+<node id="s" file="dgx1v.xml" count="2"/><node id="t" file="dgx1p.xml"/><fabric/></topology>' >"$work/three.xml"
 "$blinkc" convert "$work/three.xml" -o "$work/machine.json"
 for gpus in 0,1,2,11,12,13,14,15 0,8 1,2,5,9 0,7,8,15 3,4,11,12,13 0,1,2,3,4,5,6,7,8 4,9,16,23 \
 	0,1,2,3,8,9,10,11,16,17,18,19; do
@@ -195,15 +199,19 @@ done
 
 # Many NICs, all near or all but one behind another switch.
 for place in p q; do
-	{ echo '<topology format="blink-topology" version="1" name="t"><class name="net" capacity="12.5"/><class name="pcie" capacity="12"/><class name="nvlink" capacity="25"/>'
+	{ printf '<topology format="blink-topology" version="1" name="t"><class name="net" capacity="12.5"/>'
+		echo '<class name="pcie" capacity="12"/><class name="nvlink" capacity="25"/>'
 		for s in 0 1; do
-			awk -v s=$s -v place=$place 'BEGIN { print "<node id=\"s" s "\"><switch id=\"w" s "\"/><switch id=\"p" s "\"/><switch id=\"q" s "\"/>"
-				for (i = 0; i < 1000; i++) printf "<gpu id=\"s%d/g%d\"/><nic id=\"s%d/n%d\"/>\n", s, i, s, i
-				printf "</node><link from=\"p%d\" to=\"q%d\" class=\"pcie\"/>\n", s, s
-				for (i = 0; i < 1000; i++) {
-					printf "<link from=\"s%d/g%d\" to=\"w%d\" class=\"nvlink\"/><link from=\"s%d/g%d\" to=\"p%d\" class=\"pcie\"/>", s, i, s, s, i, s
-					printf "<link from=\"s%d/n%d\" to=\"%s%d\" class=\"pcie\"/>\n", s, i, i ? place : "p", s
-				} }'
+			printf '<node id="s%d"><switch id="w%d"/><switch id="p%d"/><switch id="q%d"/>\n' $s $s $s $s
+			for i in {0..999}; do printf '<gpu id="s%d/g%d"/><nic id="s%d/n%d"/>\n' $s $i $s $i; done
+			printf '</node><link from="p%d" to="q%d" class="pcie"/>\n' $s $s
+			near=p
+			for i in {0..999}; do
+				printf '<link from="s%d/g%d" to="w%d" class="nvlink"/>' $s $i $s
+				printf '<link from="s%d/g%d" to="p%d" class="pcie"/>' $s $i $s
+				printf '<link from="s%d/n%d" to="%s%d" class="pcie"/>\n' $s $i $near $s
+				near=$place
+			done
 		done
 		echo '<fabric/></topology>'; } >"$work/t.xml"
 	expect_exit "2000 NICs at $place in seconds" 3 bash -c 'ulimit -t 8; exec "$@"' - "$blinkc" "$work/t.xml" \
@@ -228,9 +236,11 @@ expect "servers of two kinds reach their NICs" oracle access "$work/machine.json
 classes nvlink,xgmi,net dgx-a100.xml dgx1v.xml mi300x.xml
 classes nvlink,pcie,qpi,net dgx1v.xml pcie-8gpu.xml
 
-printf '<topology format="blink-topology" version="1" name="t"><class name="nvlink" capacity="25"/><class name="net" capacity="12.5"/>
+printf '<topology format="blink-topology" version="1" name="t">
+<class name="nvlink" capacity="25"/><class name="net" capacity="12.5"/>
 <node id="a"><gpu id="g0"/><gpu id="g1"/><nic id="n0"/></node><node id="b"><gpu id="g2"/></node><switch id="ib"/>
-<link from="g0" to="g1" class="nvlink"/><link from="g0" to="n0" class="pcie" capacity="12"/><link from="n0" to="ib" class="net"/></topology>' >"$work/t.xml"
+<link from="g0" to="g1" class="nvlink"/><link from="g0" to="n0" class="pcie" capacity="12"/>
+<link from="n0" to="ib" class="net"/></topology>' >"$work/t.xml"
 expect_exit "a server without a NIC, in a job" 5 "$blinkc" "$work/t.xml"
 if grep -q 'server b has no NIC' "$work/err"; then ok "says so"; else not_ok "says $(cat "$work/err")"; fi
 expect "and without it" "$blinkc" -q "$work/t.xml" -g g0,g1 -o "$work/s.json"

@@ -24,7 +24,8 @@ for file in "$work"/*.json; do
 	*-alone) expect_exit "$name is refused" 3 "$blinkc" check "$file"; continue ;;
 	esac
 	c=${name%%-*}
-	# In `make check` all types for the first schedule of each collective, and source code of two of these, one of them by clang.
+	# In `make check` all types for the first schedule of each collective, and source code of two of these, one of
+	# them by clang.
 	case "$seen " in *" $c "*) first= ;; *) first=1 ;; esac
 	seen="$seen $c"
 	expect "$name: blinkc check" "$blinkc" check -q "$file"

@@ -22,8 +22,8 @@ both() {
 	expect "$name: diff of both forms" "$blinkc" diff "$work/list.json" "$work/compact.json"
 	expect "$name: and the other way" "$blinkc" diff "$work/compact.json" "$work/back.json"
 	expect "$name: folded" "$blinkc" convert "$work/back.json" --format compact -o "$work/again.json"
-	expect "$name: into the same trees" sh \
-		-c "[ \"\$(sed '1,/\"symmetry\"/d' '$work/compact.json')\" = \"\$(sed '1,/\"symmetry\"/d' '$work/again.json')\" ]"
+	expect "$name: into the same trees" cmp <(sed '1,/"symmetry"/d' "$work/compact.json") \
+		<(sed '1,/"symmetry"/d' "$work/again.json")
 }
 
 both "rails, allreduce" --synthetic "server:4 gpu:4 switch:300 net:25 rails"
@@ -173,8 +173,8 @@ pairs "512 GPUs on rails" 512 "server:64 gpu:8 switch:300 net:25 rails"
 sed 's/\["[0-9/]*", *"\([0-9/]*\)"\]/["0\/1", "\1"]/' "$work/pairs.json" >"$work/x.json"
 expect_exit "paths in one block: invalid" 6 "$blinkc" check -q "$work/x.json"
 expect_exit "8200 GPUs, alltoall" 4 rails 1025 alltoall
-expect "8200 GPUs, alltoall: what it says" grep -qF \
-	"alltoall over 8200 GPUs, with a tree for each pair of them: want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
+expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, with a tree for each pair of them: "\
+"want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
 expect_exit "without one of 512 GPUs, alltoall" 4 "$blinkc" --synthetic "server:64 gpu:8 switch:300 net:25" --without \
 	s5/gpu3 -c alltoall -o "$work/x.json"
 expect "without one of 512 GPUs, alltoall: what it says" grep -qF "alltoall over 511 " "$work/err"
@@ -228,7 +228,8 @@ nics() {
 	expect "$1 behind PCIe switches: at the bound" grep -q "^ratio       1.000" "$work/err"
 	expect "$1 behind PCIe switches: valid" "$blinkc" check -q "$work/x.json"
 }
-[ ! "$full" ] || nics allreduce "server:513 gpu:8 switch:300 nic:8@25 pcie:24 rails" "4104, depth 4; images of 1 under a group of 4104"
+[ ! "$full" ] || nics allreduce "server:513 gpu:8 switch:300 nic:8@25 pcie:24 rails" \
+	"4104, depth 4; images of 1 under a group of 4104"
 nics reducescatter "server:513 gpu:8 switch:300 nic:4@50 pcie:24" "4104, depth 2; images of 1 under a group of 4104"
 [ ! "$full" ] || nics allgather "server:2048 gpu:8 switch:300 nic:8@25 pcie:24 rails" \
 	"16384, depth 2; images of 1 under a group of 16384"

@@ -49,8 +49,11 @@ cat >"$work/drive.zsh" <<'END'
 zmodload zsh/zpty || exit 1
 zpty z zsh -f -i
 expect() { local text; while zpty -r z text; do [[ $text == *$1* ]] && return; done }
-zpty -w z "PS1=; cd ${(q)2}; fpath=(${(q)1} \$fpath); autoload -Uz compinit; compinit -u -d ${(q)1}/dump; setopt rcquotes; bindkey '^I' complete-word"
-zpty -w z 'compadd() { local -a found; local -A o; if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)* ]]; then builtin compadd "$@"; return; fi; builtin compadd -A found "$@"; print -rl -- $IPREFIX${^found} >>$offered; builtin compadd "$@" }'
+zpty -w z "PS1=; cd ${(q)2}; fpath=(${(q)1} \$fpath); autoload -Uz compinit; compinit -u -d ${(q)1}/dump; "\
+"setopt rcquotes; bindkey '^I' complete-word"
+zpty -w z 'compadd() { local -a found; local -A o; '\
+'if [[ ${@[1,(i)(-|--)]} == *-(O|A|D)* ]]; then builtin compadd "$@"; return; fi; '\
+'builtin compadd -A found "$@"; print -rl -- $IPREFIX${^found} >>$offered; builtin compadd "$@" }'
 zpty -w z "offered=${(q)3}; stty -echo; print -r ready-\$((1+1))"
 expect ready-2
 zpty -n -w z "$4"$'\t'
@@ -184,8 +187,12 @@ for verb in $verbs; do
 			rejects "$verb" "$option=$word" || [[ $'\n'$words$'\n' == *$'\n'$word$'\n'* ]] ||
 				{ wrong=1; not_ok "blinkc $verb $option $word is taken, and not offered"; }
 		done
-	done < <("$blinkc" "$verb" --help | awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next } /^                    / && line { line = line $0; next }
-		{ if (line) print line; line = "" }' | sed -nE 's/^ *(-., )? *(--[a-z_-]+)(\[=| )(NAME|KIND|LIST)[] ]+(.*)/\2 \5/p' | grep -vE '^--(gpus|sizes?) ')
+	done < <("$blinkc" "$verb" --help |
+		awk '/^ *(-., )? *--/ { if (line) print line; line = $0; next }
+			/^                    / && line { line = line $0; next }
+			{ if (line) print line; line = "" }' |
+		sed -nE 's/^ *(-., )? *(--[a-z_-]+)(\[=| )(NAME|KIND|LIST)[] ]+(.*)/\2 \5/p' |
+		grep -vE '^--(gpus|sizes?) ')
 done
 if [ $n -lt 10 ]; then not_ok "only $n options with values"; elif [ $wrong = 0 ]; then ok \
 	"values of $n options are those that blinkc takes"; fi

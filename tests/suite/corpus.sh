@@ -23,7 +23,10 @@ plant() {
 	cat >"$work/target.c" <<-END
 		#include "driver.h"
 		const char *const dictionary[] = { "x", NULL };
-		static void test_input(const uint8_t *data, size_t size) { (void)data; (void)size; (void)judge_refusal; $3 }
+		static void test_input(const uint8_t *data, size_t size)
+		{
+			(void)data; (void)size; (void)judge_refusal; $3
+		}
 	END
 	"${cc[@]}" -std=gnu11 -D_GNU_SOURCE -Isrc -Itests/fuzz "$work/target.c" "$build/shared.a" \
 		-o "$work/target" 2>"$work/err" ||

@@ -252,10 +252,12 @@ END
 expect "jobs that changed" oracle snippet - d.json <<'END'
 import json, sys
 entry = [f for f in json.load(open(sys.argv[1]))["files"] if f["file"] == "index.json"][0]
-found = sorted((i["kind"], ",".join(i["job"]["gpus"]), i["job"]["collective"], i["change"]) for i in entry["differences"])
+found = sorted((i["kind"], ",".join(i["job"]["gpus"]), i["job"]["collective"], i["change"])
+               for i in entry["differences"])
 assert found == [("bound", "gpu0,gpu1,gpu2", "broadcast", "other"), ("depth", "gpu0,gpu1,gpu2", "allreduce", "worse"),
                  ("file", "gpu0,gpu1,gpu2", "broadcast", "other"), ("file", "gpu0,gpu1,gpu4", "allreduce", "other"),
-                 ("missing", "gpu0,gpu1,gpu2,gpu3", "allreduce", "other"), ("trees", "gpu0,gpu1,gpu2", "allreduce", "better")], found
+                 ("missing", "gpu0,gpu1,gpu2,gpu3", "allreduce", "other"),
+                 ("trees", "gpu0,gpu1,gpu2", "allreduce", "better")], found
 END
 # The same schedule, in two ranges instead of any size: other jobs.
 oracle snippet - <<'END'
@@ -292,8 +294,9 @@ diff_exits "an index that is gone" 9 --fail-on missing old new
 both parallel
 oracle snippet - >machine.json <<-'END'
 	import json
-	print(json.dumps({"format": "blink-topology", "version": 1, "name": "parallel", "nodes": [{"id": "n", "gpus": [{"id": "a"}, {"id": "b"}]}],
-	                  "links": [{"from": "a", "to": "b", "class": "nvlink", "capacity": c, "duplex": "full"} for c in (1, 2)]}))
+	links = [{"from": "a", "to": "b", "class": "nvlink", "capacity": c, "duplex": "full"} for c in (1, 2)]
+	print(json.dumps({"format": "blink-topology", "version": 1, "name": "parallel",
+	                  "nodes": [{"id": "n", "gpus": [{"id": "a"}, {"id": "b"}]}], "links": links}))
 	END
 compile machine.json -o one.json
 oracle snippet - one.json >other.json <<-'END'

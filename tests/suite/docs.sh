@@ -1,12 +1,13 @@
-# What README.md, docs/*.md and the man pages say: each example is executed, each list is compared with the source, and each path exists.
+# What README.md, docs/*.md and the man pages say: each example is executed, each list is compared with the source, and
+# each path exists.
 # shellcheck shell=bash disable=SC2016,SC2154
 . tests/lib.sh
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 # ---- examples ----
 
-# README.md and docs/guide.md run in a copy of the tree, so that a test can ask git what they leave behind. Its build/ is a directory of
-# its own, with links to what is built.
+# README.md and docs/guide.md run in a copy of the tree, so that a test can ask git what they leave behind. Its build/
+# is a directory of its own, with links to what is built.
 command -v git >/dev/null || { not_ok "git is missing"; exit 1; }
 export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_SYSTEM=/dev/null
 in_copy() { git -C "$copy" "$@"; }
@@ -15,7 +16,9 @@ mkdir -p "$copy/build"
 tar -C "$top" -cf - --exclude=./.git --exclude=./build --exclude=./tests/bad --exclude=./tests/fuzz \
 	--exclude=./tests/golden --exclude=./tests/mutations . | tar -C "$copy" -xf - ||
 	not_ok "the tree is not copied"
-for entry in "$build"/{blinkc,blink-perf,libblink.so*,libnccl-tuner-blink.so,flags,src,runtime,gen,completions}; do ln -s "$entry" "$copy/build"; done
+for entry in "$build"/{blinkc,blink-perf,libblink.so*,libnccl-tuner-blink.so,flags,src,runtime,gen,completions}; do
+	ln -s "$entry" "$copy/build"
+done
 in_copy init -q
 in_copy config core.looseCompression 0
 in_copy add -A
@@ -30,9 +33,9 @@ done
 ln -s "$build" "$linked/build"
 PATH=$build:$PATH
 
-# Commands begin with "$ " and go on while lines end with a backslash, or to the END of a here-document; what follows must come out,
-# where "..." is anything. Commands whose output is not given may print what they like. They succeed, unless "$ echo $?" comes next;
-# those whose output is one line of blinkc's on what is wrong do not.
+# Commands begin with "$ " and go on while lines end with a backslash, or to the END of a here-document; what follows
+# must come out, where "..." is anything. Commands whose output is not given may print what they like. They succeed,
+# unless "$ echo $?" comes next; those whose output is one line of blinkc's on what is wrong do not.
 last=0 tried=0 failed=0
 run_command() {	# NAME COMMAND WANTED MAY-FAIL
 	local before=$last pattern refused=
@@ -40,8 +43,9 @@ run_command() {	# NAME COMMAND WANTED MAY-FAIL
 	# These take seconds, and nothing else needs what they leave.
 	[ "${full:-}" ] || case $2 in
 	'make quickstart' | *'-c broadcast cluster.xml -o'* | 'blinkc tune -q dgx1v '* | 'blinkc what-if dgx1v' | \
-		*'hierarchy topologies/abci-rack.xml -g 0-15 --top 3' | *'dgx1v.xml -c broadcast --pareto' | *' odd7.xml -g 0,1,2,3,4,5 --pareto' | 'gcc -x c '* | *'blink-perf '*'.so '* | \
-		*'dgx1v.xml -c allreduce -o ar.json' | 'blink-perf ar.json '* | 'blink-perf schedules '*' -e 4M '*) return ;;
+		*'hierarchy topologies/abci-rack.xml -g 0-15 --top 3' | *' odd7.xml -g 0,1,2,3,4,5 --pareto' | \
+		*'dgx1v.xml -c broadcast --pareto' | 'gcc -x c '* | *'blink-perf '*'.so '* | 'blink-perf ar.json '* | \
+		*'dgx1v.xml -c allreduce -o ar.json' | 'blink-perf schedules '*' -e 4M '*) return ;;
 	esac
 	(cd "$scratch" && eval "(exit $before)
 $2") >"$work/got" 2>&1 </dev/null
@@ -97,7 +101,10 @@ console_blocks() {
 }
 man_blocks() {
 	awk -v out="$work/blocks/" '/^\.Sh/ { examples = $2 == "EXAMPLES" } /^\.Ed/ { inside = 0 }
-		inside { gsub(/\\&/, ""); gsub(/\\\(mi|\\-/, "-"); gsub(/\\\(aq/, "\047"); gsub(/\\e/, "\\"); print > sprintf("%s%03d", out, n) }
+		inside {
+			gsub(/\\&/, ""); gsub(/\\\(mi|\\-/, "-"); gsub(/\\\(aq/, "\047"); gsub(/\\e/, "\\")
+			print > sprintf("%s%03d", out, n)
+		}
 		examples && /^\.Bd -literal/ { inside = 1; n++ }' "$1"
 }
 
@@ -105,7 +112,8 @@ has_gpu() { command -v nvcc >/dev/null && [ -e /dev/nvidia0 ]; }
 
 # The tutorial begins in an empty directory, with the tree elsewhere.
 for doc in README.md docs/*.md man/*.[1-9]; do
-	# The quick check leaves the examples of the tour, of the operator's day and of the longest page to the full one.
+	# The quick check leaves the examples of the tour, of the operator's day and of the longest page to the full
+	# one.
 	[[ ${full:-} || $doc != @(docs/guide.md|docs/operator.md|man/blinkc-compile.1) ]] || continue
 	rm -rf "$work/blocks"
 	mkdir "$work/blocks"
@@ -140,7 +148,8 @@ for doc in README.md:1 docs/guide.md:20 docs/tutorial.md:15; do
 done
 expect "README.md has at most 150 lines" test "$(wc -l <README.md)" -le 150
 for doc in docs/*.md; do
-	[ "$(wc -l <"$doc")" -le 100 ] || expect "$doc: it is long, and has a list of contents" grep -qE '^- \[.*\]\(#' "$doc"
+	[ "$(wc -l <"$doc")" -le 100 ] ||
+		expect "$doc: it is long, and has a list of contents" grep -qE '^- \[.*\]\(#' "$doc"
 done
 
 # ---- what the tutorial makes ----
@@ -150,12 +159,13 @@ expect "docs/tutorial.md makes examples/odd7.xml" cmp "$made/odd7.xml" examples/
 expect "docs/tutorial.md draws docs/odd7-five.svg" cmp "$made/odd7-five.svg" docs/odd7-five.svg
 expect "examples/odd7.xml is valid" xmllint --noout --nonet --schema schemas/topology.xsd examples/odd7.xml
 # The manual's table has each link twice, once at each end.
-awk '/^GPU[0-9] / { for (i = 0; i < 7; i++) if ($(i + 2) ~ /^NV/) print tolower($1), "gpu" i, substr($(i + 2), 3) }' docs/tutorial.md |
-	sort >"$work/manual"
+awk '/^GPU[0-9] / { for (i = 0; i < 7; i++) if ($(i + 2) ~ /^NV/) print tolower($1), "gpu" i, substr($(i + 2), 3) }' \
+	docs/tutorial.md | sort >"$work/manual"
 "$python" -c 'import json, sys
 for l in json.load(sys.stdin)["links"]:
     if l["class"] == "nvlink":
-        for a, b in ("from", "to"), ("to", "from"): print(l[a], l[b], l.get("count", 1))' <"$made/odd7.json" | sort >"$work/file"
+        for a, b in ("from", "to"), ("to", "from"):
+            print(l[a], l[b], l.get("count", 1))' <"$made/odd7.json" | sort >"$work/file"
 expect "docs/tutorial.md: the manual's table has $(wc -l <"$work/file") links" test "$(wc -l <"$work/file")" -gt 7
 expect "docs/tutorial.md: the file has the links of the manual's table" diff "$work/manual" "$work/file"
 
@@ -190,10 +200,13 @@ while IFS= read -r row; do
 	esac
 done <"$work/rows"
 rings=$(sed -n 's/ of 46 on DGX-1V have no ring$//p' "$work/rows")
-expect "README.md: $rings of the 46 sets have no ring" grep -qE "46 different connected sets.* $rings have no ring" <(tr '\n' ' ' <README.md)
+expect "README.md: $rings of the 46 sets have no ring" grep \
+	-qE "46 different connected sets.* $rings have no ring" <(tr '\n' ' ' <README.md)
 rows=$(sed -n '/^## Results/,/^## /{/^|/p}' README.md)
 expect "README.md: a table of results" test "$(wc -l <<<"$rows")" -gt 5
-while IFS= read -r row; do expect "README.md: the row $row is that of $results" grep -qxF "$row" $results; done <<<"$rows"
+while IFS= read -r row; do
+	expect "README.md: the row $row is that of $results" grep -qxF "$row" $results
+done <<<"$rows"
 
 # ---- options ----
 
@@ -214,21 +227,28 @@ help_options() { sed -nE 's/^ *(-(.), )? *--([a-z_-]+).*/\2 \3/p' "$work/help/$1
 man_options() { sed -nE 's/^\.It Fl ((.) , )?-([a-z_-]+).*/\2 \3/p' "$1" | sed 's/^ //'; }
 synopsis() {	# PAGE: its options, letters one by one
 	awk '/^\.Sh/ { inside = $2 == "SYNOPSIS" } !inside { next }
-		{ for (i = 1; i < NF; i++) if ($i ~ /^\.?Fl$/) { if ($(i + 1) ~ /^-/) print substr($(i + 1), 2); else { gsub(/./, "&\n", $(i + 1)); printf "%s", $(i + 1) } } }' "$1"
+		{ for (i = 1; i < NF; i++) if ($i ~ /^\.?Fl$/) {
+			if ($(i + 1) ~ /^-/) print substr($(i + 1), 2)
+			else { gsub(/./, "&\n", $(i + 1)); printf "%s", $(i + 1) }
+		} }' "$1"
 }
 
 # Each verb but help has a page, whose list and synopsis have its options.
 same "pages of blinkc" "$(verbs | grep -vx help | sed 's/.*/blinkc-&.1/')"$'\n'blinkc.1 "$(cd man && ls blinkc*.1)"
-same "blinkc(1) names the page of each verb" "$(verbs | grep -vx help)" "$(sed -n 's/^\.It Xr blinkc-\(.*\) 1$/\1/p' man/blinkc.1)"
+same "blinkc(1) names the page of each verb" "$(verbs | grep -vx help)" \
+	"$(sed -n 's/^\.It Xr blinkc-\(.*\) 1$/\1/p' man/blinkc.1)"
 for verb in $(verbs | grep -vx help); do
 	page=man/blinkc-$verb.1
 	# One word more, as a verb may have none.
 	options=$(echo verb; help_options "blinkc-$verb" | grep -vx 'h help\|V version')
-	same "blinkc $verb --help and blinkc-$verb(1) have the same options" "$options" "$(echo verb; man_options "$page")"
-	same "blinkc $verb --help and the synopsis have the same options" "$(sed 's/ .*//' <<<"$options")" "$(echo verb; synopsis "$page")"
+	same "blinkc $verb --help and blinkc-$verb(1) have the same options" "$options" \
+		"$(echo verb; man_options "$page")"
+	same "blinkc $verb --help and the synopsis have the same options" "$(sed 's/ .*//' <<<"$options")" \
+		"$(echo verb; synopsis "$page")"
 done
 if [ -e man/blink-perf.1 ]; then
-	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options blink-perf)" "$(man_options man/blink-perf.1)"
+	same "blink-perf --help and blink-perf(1) have the same options" "$(help_options blink-perf)" \
+		"$(man_options man/blink-perf.1)"
 else
 	skip "blink-perf(1): there is no such page"
 fi
@@ -256,7 +276,8 @@ def options(text):
 
 for program in sorted(os.listdir(sys.argv[1])):
     page = f"man/{program}.1"
-    pages = [page, *sorted({f"man/{name}.1" for name in re.findall(r"^\.Xr (blinkc-[a-z-]*) 1", open(page).read(), re.M)})]
+    verbs = re.findall(r"^\.Xr (blinkc-[a-z-]*) 1", open(page).read(), re.M)
+    pages = [page, *sorted({f"man/{name}.1" for name in verbs})]
     missing = [(name, number) for name, text in options(open(os.path.join(sys.argv[1], program)).read())
                for number in re.findall(r"[0-9]+(?:\.[0-9]+)?[KMG]?", text)
                if not any(re.search(rf"(^|[^0-9.]){re.escape(number)}([^0-9]|$)", line) for line in item(name, pages))]
@@ -274,7 +295,8 @@ expect "pages and their numbers" test "$(wc -l <"$work/numbers")" -ge "$(ls "$wo
 list() { grep -rhA99 --include='*.h' "^#define $1(X)" src | awk 'NR > 1 && !/^\tX\(/ { exit } NR > 1'; }
 quoted() { sed -E 's/^[^"]*"([^"]*)".*/\1/'; }	# the first string of each row
 items() {	# PAGE SECTION: the names of its list
-	awk -v want="$2" '/^\.S[hs]/ { line = $0; sub(/^\.S[hs] /, "", line); inside = line == want } inside && /^\.It/ { sub(/^\.It ?(Cm )?/, ""); if ($1 != "" && $1 != "Ta") print $1 }' "$1"
+	awk -v want="$2" '/^\.S[hs]/ { line = $0; sub(/^\.S[hs] /, "", line); inside = line == want }
+		inside && /^\.It/ { sub(/^\.It ?(Cm )?/, ""); if ($1 != "" && $1 != "Ta") print $1 }' "$1"
 }
 status=$(list STATUS_LIST | sed -E 's/.*, ([0-9]+), .*/\1/')
 collectives=$(list COLLECTIVE_LIST | quoted)
@@ -282,21 +304,28 @@ rooted=$(list COLLECTIVE_LIST | grep '", true,' | quoted)
 classes=$(list LINK_CLASS_LIST | quoted)
 differences=$(list DIFFERENCE_LIST | quoted)
 states=$(list DIFF_STATE_LIST | quoted)
-algorithms=$(awk '/^static const Algorithm algorithms/ { inside = 1 } /^};/ { inside = 0 } inside && /^\t\{ "/' src/plan/algorithm.c | quoted)
+algorithms=$(awk '/^static const Algorithm algorithms/ { inside = 1 } /^};/ { inside = 0 } inside && /^\t\{ "/' \
+	src/plan/algorithm.c | quoted)
 certificates=$(list CERTIFICATE_LIST | quoted)
 
 same "exit status in blinkc(1)" "$status" "$(items man/blinkc.1 'EXIT STATUS')"
 guide_status=$(sed -n '/^## Exit status/,/^## /{//!p}' docs/guide.md | grep '^| [0-9]')
 same "exit status in docs/guide.md" "$status" "$(sed -E 's/^\| ([0-9]+) .*/\1/' <<<"$guide_status")"
-same "exit status in docs/guide.md, in the words of --help" "$({ "$blinkc" help --help; cat "$work"/help/blinkc-*; } | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" "$guide_status"
+same "exit status in docs/guide.md, in the words of --help" \
+	"$({ "$blinkc" help --help; cat "$work"/help/blinkc-*; } | sed -nE 's/^  ([0-9]+)  (.*)/| \1 | \2 |/p')" \
+	"$guide_status"
 # What is for programs alone is no result of the library; those of a job of processes are no exit status.
 results=$(list STATUS_LIST | grep -vE 'X\((DIFFERENT|IMPLAUSIBLE),' | sed -E 's/.*, ([0-9]+), .*/\1/')
-in_header=$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' | sed -nE 's/^\t(blink[A-Za-z]+) = ([0-9]+),?.*/\1 \2/p')
+in_header=$(sed -n '/^typedef enum/,/blinkResult_t/p' runtime/include/blink.h | sed '/blinkResult_t/q' |
+	sed -nE 's/^\t(blink[A-Za-z]+) = ([0-9]+),?.*/\1 \2/p')
 same "exit status in blink.h" "$results" "$(sed -E 's/.* //' <<<"$in_header" | grep -x '[0-8]')"
-same "results in libblink(3)" "$in_header" "$(sed -nE 's/^\.It Dv (blink[A-Za-z]+) Pq ([0-9]+)$/\1 \2/p' man/libblink.3)"
+same "results in libblink(3)" "$in_header" \
+	"$(sed -nE 's/^\.It Dv (blink[A-Za-z]+) Pq ([0-9]+)$/\1 \2/p' man/libblink.3)"
 # Each function has its place in one of the two pages.
-same "functions in libblink(3) and libblink-schedule(3)" "$(grep -oE '\bblink[A-Z][A-Za-z]+;' runtime/libblink.map | tr -d ';')" \
-	"$(sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' man/libblink.3)"$'\n'"$(sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' man/libblink-schedule.3)"
+functions() { sed -nE 's/^\.Fn (blink[A-Z][A-Za-z]+).*/\1/p; /^\.Sh DESCRIPTION/q' "man/$1.3"; }
+same "functions in libblink(3) and libblink-schedule(3)" \
+	"$(grep -oE '\bblink[A-Z][A-Za-z]+;' runtime/libblink.map | tr -d ';')" \
+	"$(functions libblink)"$'\n'"$(functions libblink-schedule)"
 # The program in the page is the example.
 expect "libblink(3) has the program examples/job.c" diff <(sed -n '/^#include <blink.h>/,$p' examples/job.c) \
 	<(awk '/^\.Sh/ { examples = $2 == "EXAMPLES" } /^\.Ed/ && inside { exit } inside { gsub(/\\e/, "\\"); print }
@@ -306,12 +335,18 @@ expect "libblink(3) has the program examples/job.c" diff <(sed -n '/^#include <b
 done
 same "collectives in blink-schedule(5)" "$collectives" "$(items man/blink-schedule.5 Collectives)"
 same "algorithms in blinkc-compile(1)" "$algorithms" \
-	"$(awk '/^\.It Fl a/ { inside = 1; next } inside && /^\.It Fl/ { exit } inside && /^\.It Cm/ { print $3 }' man/blinkc-compile.1)"
+	"$(awk '/^\.It Fl a/ { inside = 1; next } inside && /^\.It Fl/ { exit } inside && /^\.It Cm/ { print $3 }' \
+		man/blinkc-compile.1)"
 same "algorithms in blink-schedule(5)" "$algorithms" \
-	"$(awk '/^\.It Cm algorithm$/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Qq/ { print $2 }' man/blink-schedule.5)"
+	"$(awk '/^\.It Cm algorithm$/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Qq/ { print $2 }' \
+		man/blink-schedule.5)"
 same "certificates in blink-schedule(5)" "$certificates" "$(items man/blink-schedule.5 'Rate and bound')"
-same "link classes in blink-topology(5)" "$classes" "$(awk '/^\.Ss Links/ { links = 1 } links && /^\.It Cm class$/ { inside = 1; next } inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
-same "link classes in blinkc-compile(1)" "$classes" "$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' man/blinkc-compile.1 | grep -oE '\b[a-z][a-z0-9]+')"
+same "link classes in blink-topology(5)" "$classes" \
+	"$(awk '/^\.Ss Links/ { links = 1 } links && /^\.It Cm class$/ { inside = 1; next }
+		inside && /^\.El/ { exit } inside && /^\.It Cm/ { print $3 }' man/blink-topology.5)"
+same "link classes in blinkc-compile(1)" "$classes" \
+	"$(awk '/^\.It Fl l/ { inside = 1; next } inside && /^\.It/ { exit } inside && /^\.Cm nvlink/' \
+		man/blinkc-compile.1 | grep -oE '\b[a-z][a-z0-9]+')"
 
 enum() {	# FILE EXPRESSION: the words of a list in a schema
 	"$python" -c 'import json, sys; s = json.load(open(sys.argv[1])); print("\n".join(eval(sys.argv[2])))' "$1" "$2"
@@ -320,23 +355,29 @@ schema=schemas/schedule.schema.json
 same "collectives in $schema" "$collectives" "$(enum $schema 's["properties"]["collective"]["enum"]')"
 same "rooted collectives in $schema" "$rooted" "$(enum $schema 's["if"]["properties"]["collective"]["enum"]')"
 same "link classes in $schema" "$classes" "$(enum $schema 's["$defs"]["link"]["properties"]["class"]["enum"]')"
-same "certificates in $schema" "$certificates" "$(enum $schema 's["$defs"]["certificate"]["properties"]["kind"]["enum"]')"
+same "certificates in $schema" "$certificates" \
+	"$(enum $schema 's["$defs"]["certificate"]["properties"]["kind"]["enum"]')"
 same "certificates with members in $schema" "$certificates" \
 	"$(enum $schema '[c["if"]["properties"]["kind"]["const"] for c in s["$defs"]["certificate"]["allOf"]]')"
 same "differences in blinkc-diff(1)" "$differences" "$(items man/blinkc-diff.1 Differences)"
-same "differences in schemas/diff.schema.json" "$differences" "$(enum schemas/diff.schema.json 's["$defs"]["difference"]["properties"]["kind"]["enum"]')"
-same "states in schemas/diff.schema.json" "$states" "$(enum schemas/diff.schema.json 's["$defs"]["file"]["properties"]["state"]["enum"]')"
-same "link classes in schemas/topology.schema.json" "$classes" "$(enum schemas/topology.schema.json 's["$defs"]["linkClass"]["enum"]')"
+schema=schemas/diff.schema.json
+same "differences in $schema" "$differences" "$(enum $schema 's["$defs"]["difference"]["properties"]["kind"]["enum"]')"
+same "states in $schema" "$states" "$(enum $schema 's["$defs"]["file"]["properties"]["state"]["enum"]')"
+schema=schemas/topology.schema.json
+same "link classes in $schema" "$classes" "$(enum $schema 's["$defs"]["linkClass"]["enum"]')"
 same "link classes in schemas/topology.xsd" "$classes" \
-	"$(sed -n '/simpleType name="link-class"/,/<\/xs:simpleType>/p' schemas/topology.xsd | grep -o 'enumeration value="[^"]*"' | sed 's/.*="//; s/"//')"
+	"$(sed -n '/simpleType name="link-class"/,/<\/xs:simpleType>/p' schemas/topology.xsd |
+		grep -o 'enumeration value="[^"]*"' | sed 's/.*="//; s/"//')"
 
 # ---- folders ----
 
-same "folders of src/ in docs/design.md" "$(find src -mindepth 1 -maxdepth 1 -type d)" "$(sed -nE 's:^\| `(src/[a-z]+)/` .*:\1:p' docs/design.md)"
+same "folders of src/ in docs/design.md" "$(find src -mindepth 1 -maxdepth 1 -type d)" \
+	"$(sed -nE 's:^\| `(src/[a-z]+)/` .*:\1:p' docs/design.md)"
 expect "docs/design.md: directions are those of src/LAYERS" diff <(grep -v '^#' src/LAYERS) \
 	<(sed -n '/^## Directions/,/^## /p' docs/design.md | sed -n '/^```$/,/^```$/{//!p}')
 
-same "folders of runtime/ in docs/design.md" "$(find runtime -mindepth 1 -maxdepth 1 -type d)" "$(sed -nE 's:^\| `(runtime/[a-z_]+)/` .*:\1:p' docs/design.md)"
+same "folders of runtime/ in docs/design.md" "$(find runtime -mindepth 1 -maxdepth 1 -type d)" \
+	"$(sed -nE 's:^\| `(runtime/[a-z_]+)/` .*:\1:p' docs/design.md)"
 
 # The steps of a call: each function is in its file.
 steps=0 missing=
@@ -361,7 +402,8 @@ done < <(cat "${docs[@]}" |
 # What is installed in share/doc/blinkc is there under the same path.
 while IFS= read -r path; do
 	[ -f "$path" ] || missing="$missing $path"
-done < <(cat "${docs[@]}" | grep -oE 'share/doc/blinkc/[A-Za-z0-9_./-]*[A-Za-z0-9]' | sed 's:^share/doc/blinkc/::' | sort -u)
+done < <(cat "${docs[@]}" | grep -oE 'share/doc/blinkc/[A-Za-z0-9_./-]*[A-Za-z0-9]' |
+	sed 's:^share/doc/blinkc/::' | sort -u)
 if [ "$missing" ]; then not_ok "paths that do not exist:$missing"; else ok "every path exists"; fi
 
 # Relative links of Markdown, and anchors of headings.
@@ -385,10 +427,12 @@ if [ "$missing" ]; then not_ok "links that lead nowhere:$missing"; else ok "ever
 missing=
 while IFS= read -r target; do
 	grep -qE "^([a-z-]+ )*$target( [a-z-]+)*:" Makefile || missing="$missing $target"
-done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z][a-z-]*|^make [a-z-]+ +#' | sed 's/ *#//; s/.* //' | sort -u)
+done < <(cat "${docs[@]}" | grep -oE '([`"]|^\$ |Dq )make [a-z][a-z-]*|^make [a-z-]+ +#' |
+	sed 's/ *#//; s/.* //' | sort -u)
 if [ "$missing" ]; then not_ok "targets that do not exist:$missing"; else ok "every target of make exists"; fi
 
-missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] | grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z][a-z0-9._/-]*' |
+missing=$(cat "${docs[@]}" runtime/include/*.h examples/*.[ch] |
+	grep -oE '(`|Ql |blinkc:|^\$ |"|\*	)blinkc [a-z][a-z0-9._/-]*' |
 	sed 's/.* //; s/\.$//' | grep -x '[a-z]*' | grep -vxF "$(verbs)"$'\n'topologies | sort -u)
 if [ "$missing" ]; then not_ok "verbs that do not exist: $missing"; else ok "every verb exists"; fi
 

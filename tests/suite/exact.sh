@@ -105,12 +105,13 @@ links = [{"from": g, "to": f"n{b}/sw", "class": "nvlink", "capacity": inside} fo
 if boxes > 1:
     links += [{"from": g, "to": "ib", "class": "net", "capacity": outside} for b in range(boxes) for g in ids[b]]
 print(json.dumps({"format": "blink-topology", "version": 1, "name": "boxes",
-    "nodes": [{"id": f"n{b}", "gpus": [{"id": g} for g in ids[b]], "switches": [{"id": f"n{b}/sw"}]} for b in range(boxes)],
+    "nodes": [{"id": f"n{b}", "gpus": [{"id": g} for g in ids[b]], "switches": [{"id": f"n{b}/sw"}]}
+              for b in range(boxes)],
     "switches": [{"id": "ib"}] if boxes > 1 else [], "links": links}))
 PY
 }
-for case in ${full:+1:16:150:0:allreduce:80 1:8:300:0:allreduce:171.429} 4:8:300:25:allreduce:133.333 1:16:6:0:allgather:6.4 \
-	1:8:300:0:reducescatter:342.857 2:8:300:25:gather:346.667 4:8:300:25:alltoall:33.3333; do
+for case in ${full:+1:16:150:0:allreduce:80 1:8:300:0:allreduce:171.429} 4:8:300:25:allreduce:133.333 \
+	1:16:6:0:allgather:6.4 1:8:300:0:reducescatter:342.857 2:8:300:25:gather:346.667 4:8:300:25:alltoall:33.3333; do
 	IFS=: read -r boxes gpus inside outside c rate <<<"$case"
 	name="$c, $boxes x $gpus GPUs"
 	star "$boxes" "$gpus" "$inside" "$outside" >"$work/star.json"

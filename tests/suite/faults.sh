@@ -1,8 +1,8 @@
 # System calls fail, one at a time, at every call that a command or a job makes, with each error that is plausible there
-# (tests/faults.c). Short reads and writes and interrupted ones change nothing. After any other fault either the result is
-# the right one, or the program says so in one line, with a documented status, and the output is what it was. No temporary
-# file stays, nothing waits for ever. And what is renamed has reached the disk. What is called only after a failure fails
-# after one. Jobs: tests/job/failing.c.
+# (tests/faults.c). Short reads and writes and interrupted ones change nothing. After any other fault either the result
+# is the right one, or the program says so in one line, with a documented status, and the output is what it was. No
+# temporary file stays, nothing waits for ever. And what is renamed has reached the disk. What is called only after a
+# failure fails after one. Jobs: tests/job/failing.c.
 # At the end: each function that our binaries import can not fail, or was failed here.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
@@ -18,7 +18,8 @@ fi
 echo 0,3,5 | "$blinkc" batch -q topologies/dgx1v.xml -g - --collectives broadcast -o "$work/schedules" || not_ok "batch"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 2 -g 0-3 -o "$work/small" 2>/dev/null ||
 	"$blinkc" batch -q topologies/kesch.xml --sizes 2 -o "$work/small" || not_ok "batch"
-printf '%s\n' 0,1 0-2 | "$blinkc" batch -q topologies/dgx1v.xml -g - --collectives all -o "$work/jobs" || not_ok "batch of jobs"
+printf '%s\n' 0,1 0-2 | "$blinkc" batch -q topologies/dgx1v.xml -g - --collectives all -o "$work/jobs" ||
+	not_ok "batch of jobs"
 echo 0-7 | "$blinkc" batch -q topologies/dgx1v.xml -a ring -l nvlink -g - --roots canonical \
 	--collectives broadcast,reduce,allgather,reducescatter,allreduce -o "$work/rings" || not_ok "batch of rings"
 mkfifo "$work/fifo" || not_ok "a FIFO"
@@ -43,8 +44,8 @@ from concurrent.futures import ThreadPoolExecutor
 suite, blinkc, build, work, full = sys.argv[1:]
 preload, perf, SHORT = f"{build}/tests/faults.so", f"{build}/blink-perf", -1
 # The functions that can fail, and how.
-FAILING = [line.split() for line in
-           subprocess.run([f"{build}/tests/job/failing", "-l"], check=True, capture_output=True, text=True).stdout.splitlines()]
+FAILING = [line.split() for line in subprocess.run(
+    [f"{build}/tests/job/failing", "-l"], check=True, capture_output=True, text=True).stdout.splitlines()]
 KINDS = {name: [int(number) for number in numbers] for name, *numbers in FAILING}
 SITES = list(KINDS)
 UNSEEN = {"read", "pread", "write", "pwrite"}       # where SHORT and EINTR must not be noticed
@@ -71,14 +72,23 @@ COMMANDS = {
 REFUSED = {"run a FIFO", "this machine"}    # the last: it may have no GPU
 # Of several processes, or of a library, or what is looked at may be missing: whatever fails, they end by themselves.
 VIRTUAL = f"{build}/tests/virtual_gpu"
+THREADS = [perf, "--ranks", "2", "--threads-as-ranks", "-b", "4", "-e", "4", "-n", "1", "-w", "0"]
 JOBS = {
-    "GPUs and NICs of a machine": ["FAULTS_IN=blinkc", f"FAULTS_PORT={work}/port", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml", f"LD_LIBRARY_PATH={VIRTUAL}:{VIRTUAL}/hwloc", "probe", "-o", "OUT.xml"],
-    "messages to a file": ["FAULTS_IN=libblink.so", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log", perf, "--ranks", "2", "--threads-as-ranks", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
-    "a job on GPUs": ["FAULTS_IN=blink-perf", "BLINK_BACKEND=cuda", f"VIRTUAL_GPU_KERNELS={VIRTUAL}/libblink-twins.so", f"LD_LIBRARY_PATH={VIRTUAL}", perf, "--ranks", "2", "--threads-as-ranks", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
+    "GPUs and NICs of a machine": [
+        "FAULTS_IN=blinkc", f"FAULTS_PORT={work}/port", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml",
+        f"LD_LIBRARY_PATH={VIRTUAL}:{VIRTUAL}/hwloc", "probe", "-o", "OUT.xml"],
+    "messages to a file": ["FAULTS_IN=libblink.so", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log", *THREADS],
+    "a job on GPUs": [
+        "FAULTS_IN=blink-perf", "BLINK_BACKEND=cuda", f"VIRTUAL_GPU_KERNELS={VIRTUAL}/libblink-twins.so",
+        f"LD_LIBRARY_PATH={VIRTUAL}", *THREADS],
     "a job of blink-perf": [perf, "--ranks", "2", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
-    "a job of threads": [perf, "--ranks", "2", "--threads-as-ranks", "-b", "4", "-e", "4", "-n", "1", "-w", "0"],
-    "NCCL's interface": ["FAULTS_IN=libblink-nccl", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log", f"{build}/tests/nccl/program", "2", "processes", "errors", "nonblocking"],
-    "the tuner": ["FAULTS_IN=libnccl-tuner", f"BLINK_SCHEDULES={work}/rings", f"{build}/tests/nccl_play", f"{build}/libnccl-tuner-blink.so", "8", "1", "150", "3.4", "0", "8 ranks"],
+    "a job of threads": THREADS,
+    "NCCL's interface": [
+        "FAULTS_IN=libblink-nccl", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log",
+        f"{build}/tests/nccl/program", "2", "processes", "errors", "nonblocking"],
+    "the tuner": [
+        "FAULTS_IN=libnccl-tuner", f"BLINK_SCHEDULES={work}/rings", f"{build}/tests/nccl_play",
+        f"{build}/libnccl-tuner-blink.so", "8", "1", "150", "3.4", "0", "8 ranks"],
 }
 OLD = b"what was there before\n"
 MOST = 150 if full else 14     # faults of a command; more are spread. Of those that take long, or are jobs, fewer:
@@ -110,15 +120,17 @@ def tree(path):
 class Program:
     def __init__(self, command, folder):
         os.makedirs(folder)
-        variables = dict(word.replace("=OUT", f"={folder}/out").split("=", 1) for word in command if re.match("[A-Z_]+=", word))
+        variables = dict(word.replace("=OUT", f"={folder}/out").split("=", 1)
+                         for word in command if re.match("[A-Z_]+=", word))
         words = [re.sub("^OUT", f"{folder}/out", word) for word in command if not re.match("[A-Z_]+=", word)]
         self.folder, self.path = folder, next((word for word in words if word.startswith(folder)), None)
         self.words = words if words[0].startswith("/") else [blinkc] + words
-        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        env={**os.environ, **HOST, **variables, "LD_PRELOAD": preload, "FAULTS": folder})
+        environment = {**os.environ, **HOST, **variables, "LD_PRELOAD": preload, "FAULTS": folder}
+        self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
 
     def attempt(self, call, at=-1, how=0, then=None, then_how=0):
-        """Call number `at` of that function fails, and then all of function `then`; None: none. Exit code, stdout, stderr, the output, other files beside it, and the calls made."""
+        """Call number `at` of that function fails, and then all of function `then`; None: none. Exit code, stdout,
+        stderr, the output, other files beside it, and the calls made."""
         for name in os.listdir(self.folder):
             path = os.path.join(self.folder, name)
             shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
@@ -255,7 +267,8 @@ class Check:
         return f"ok {suite}: {self.name}: {self.n} faults, of {n} calls and errors, {self.refused} refused"
 
 
-failed = {tuple(line.split()[2:4]) for line in content(f"{work}/failing").decode().splitlines() if line.startswith("# failed ")}
+failed = {tuple(line.split()[2:4]) for line in content(f"{work}/failing").decode().splitlines()
+          if line.startswith("# failed ")}
 with ThreadPoolExecutor(os.cpu_count()) as pool:
     checks = list(pool.map(lambda job: Check(*job), {**COMMANDS, **JOBS}.items()))
     # Of each function that a file calls one call fails, in the first command that makes one.

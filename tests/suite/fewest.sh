@@ -79,7 +79,8 @@ while read -r machine gpus best within; do
 		tried=$((tried + 1))
 		"$blinkc" -v topologies/"$machine".xml -g "$gpus" --tolerance "$tolerance" \
 			-o "$work/s.json" 2>"$work/err"
-		got=$(awk '/^fewest: .*no fewer/ { p = "proven" } /^fewest: .*the fewest of these/ { p = "-" } /^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } END { print t, p, r }' "$work/err")
+		got=$(awk '/^fewest: .*no fewer/ { p = "proven" } /^fewest: .*the fewest of these/ { p = "-" }
+			/^trees/ { t = $2 + 0 } /^ratio/ { r = $2 } END { print t, p, r }' "$work/err")
 		if ! awk -v got="$got" -v want="$want" -v tolerance="$tolerance" \
 			'BEGIN { split(got, g, " "); p = want ~ /-$/ ? "-" : "proven"
 				exit !(g[1] == want + 0 && g[2] == p && g[3] >= 1 - tolerance) }'; then
@@ -147,7 +148,8 @@ for seed in $seeds; do
 		awk -v file="$work/t$seed.json" -v c="$c" -v root="$root" -v most="$trees" -v depth="$depth" '
 			/^fewest|^widest/ { claim = $0 } /^trees/ { t = $2 + 0 } /^rate/ { rate = $2 } END {
 			if (!most && claim ~ /no fewer have that rate/) print file, c, root, t - 1, depth, rate, "as"
-			if (most && claim ~ /a higher rate/) print file, c, root, most, depth, rate, "above" }' "$work/err"
+			if (most && claim ~ /a higher rate/)
+				print file, c, root, most, depth, rate, "above" }' "$work/err"
 	done
 done >"$work/claims"
 for py in "$python" /usr/bin/python3; do
@@ -221,7 +223,8 @@ limited() {
 			not_ok "$machine $c --$option $n: $(cat "$work/err")"
 			return
 		fi
-		got=$(awk -v of="$option" '/^trees/ { t = $2 + 0; d = $4 + 0 } /^rate/ { r = $2 } END { print of == "max-depth" ? d : t, r }' "$work/err")
+		got=$(awk -v of="$option" '/^trees/ { t = $2 + 0; d = $4 + 0 } /^rate/ { r = $2 }
+			END { print of == "max-depth" ? d : t, r }' "$work/err")
 		if ! oracle replay "$work/l.json" >"$work/replay" || ! awk -v got="$got" -v n="$n" -v last="$last" \
 			'BEGIN { split(got, g, " "); exit !(g[1] <= n && g[2] >= last) }'; then
 			not_ok "$machine $c --$option $n: $got after a rate of $last"
@@ -253,7 +256,8 @@ for case in "${cases[@]}"; do
 done
 # One tree, the widest: by hand, the narrowest link of the best arborescence, in either direction.
 cat >"$work/wide.json" <<'END'
-{ "format": "blink-topology", "version": 1, "name": "wide", "nodes": [{ "id": "n", "gpus": [{ "id": "a" }, { "id": "b" }, { "id": "c" }] }],
+{ "format": "blink-topology", "version": 1, "name": "wide",
+  "nodes": [{ "id": "n", "gpus": [{ "id": "a" }, { "id": "b" }, { "id": "c" }] }],
   "links": [{ "from": "a", "to": "b", "class": "nvlink", "capacity": 38.22, "duplex": "simplex" },
             { "from": "b", "to": "a", "class": "nvlink", "capacity": 81.5, "duplex": "simplex" },
             { "from": "a", "to": "c", "class": "nvlink", "capacity": 97, "duplex": "simplex" },

@@ -20,7 +20,8 @@ for source in tests/fuzz/fuzz_*.c; do
 	fi
 	# Whole indexes are few, and mutants are made of all that is in them.
 	case $name in
-	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner) least=4 ;;
+	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner)
+		least=4 ;;
 	fuzz_msccl) least=13 ;;
 	fuzz_frames) least=24 ;;
 	fuzz_execute | fuzz_view | fuzz_verb) least=20 ;;
@@ -29,12 +30,14 @@ for source in tests/fuzz/fuzz_*.c; do
 	case $name in
 	fuzz_schedule | fuzz_nccl | fuzz_*_smi) mutants=20000 ;;
 	fuzz_index | fuzz_execute | fuzz_measurements) mutants=10000 ;;
-	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames | fuzz_request | fuzz_topology | fuzz_hwloc) mutants=3000 ;;
+	fuzz_parameters | fuzz_tuner | fuzz_verb | fuzz_frames | fuzz_request | fuzz_topology | fuzz_hwloc)
+		mutants=3000 ;;
 	*) mutants=5000 ;;
 	esac
 	(cd "$(dirname "$target")" && exec "$target" --runs $mutants --seed 1 "${corpus[@]}") >"$work/out" 2>&1
 	got=$?
-	read -r n runs accepted < <(sed -n 's/^.*: \([0-9]*\) files, \([0-9]*\) mutants .* \([0-9]*\) accepted.*/\1 \2 \3/p' "$work/out")
+	read -r n runs accepted < <(sed -n \
+		's/^.*: \([0-9]*\) files, \([0-9]*\) mutants .* \([0-9]*\) accepted.*/\1 \2 \3/p' "$work/out")
 	if [ $got = 0 ] && [ "${n:-0}" -ge $least ]; then ok "$name: corpus, $n files"; else
 		not_ok "$name: corpus: exit $got after ${n:-0} files"
 	fi

@@ -32,7 +32,9 @@ twin() {
 	{
 		printf '.version 7.0\n.target sm_60\n'
 		sed -n 's/^#define GENERATED_MARK \(.*\)/.visible .global .u32 \1;/p' "$1.cu"
-		sed -n '/^#define GENERATED_RANKS/,/^$/s/^.X(\([0-9]*\), \([0-9a-f]*\)).*/.visible .global .u32 blink_\2_rank\1;/p' "$1.cu"
+		sed -n '/^#define GENERATED_RANKS/,/^$/{
+			s/^.X(\([0-9]*\), \([0-9a-f]*\)).*/.visible .global .u32 blink_\2_rank\1;/p
+		}' "$1.cu"
 		printf '.visible .entry %s(\n' "$name"
 	} >"$1.ptx"
 }
@@ -101,9 +103,8 @@ if have_kernels; then
 	twin "$work/other/allreduce" float32 sum
 	mv "$work/other/allreduce.so" "$work/small/other.so"
 	mv "$work/other/allreduce.ptx" "$work/other.ptx"
-	refused "of another schedule" \
-		'other.ptx: for schedule sha256:[0-9a-f]\{12\}: want one for sha256:[0-9a-f]\{12\}, by which this allreduce goes' \
-		"$work/other.ptx"
+	refused "of another schedule" 'other.ptx: for schedule sha256:[0-9a-f]\{12\}: want one for '\
+'sha256:[0-9a-f]\{12\}, by which this allreduce goes' "$work/other.ptx"
 	sed 's/blink_kernels_[0-9]*/blink_kernels_1/' "$work/small/allreduce.ptx" >"$work/older.ptx"
 	refused "of another version" 'older.ptx: of another version of blinkc' "$work/older.ptx"
 	refused "a schedule for a module" 'allreduce.json: want PTX or a cubin of what blinkc' \

@@ -39,8 +39,8 @@ expect "who sees one GPU alone warns of none" [ "$(grep -c 'WARN cuda: ' "$work/
 rm "$work/warned"
 BLINK_P2P=0 BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned run "" matrix -n 3 -c 40 "BLINK_P2P=0, 3 processes"
 expect "BLINK_P2P=0 warns of 3 pairs" [ "$(sed -n 's/.*WARN cuda: /cuda: /p' "$work/warned")" = \
-	"cuda: 3 pairs of GPUs through memory of the host, as ranks 0 (0000:10:00.0) and 1 (0000:11:00.0): BLINK_P2P=0; built-in schedules use all pairs, those \
-of blinkc the links that are there (BLINK_SCHEDULES)" ]
+	"cuda: 3 pairs of GPUs through memory of the host, as ranks 0 (0000:10:00.0) and 1 (0000:11:00.0): \
+BLINK_P2P=0; built-in schedules use all pairs, those of blinkc the links that are there (BLINK_SCHEDULES)" ]
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
 if [ "$full" ]; then
 	run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
@@ -67,8 +67,9 @@ fi
 # ---- the command for a machine with GPUs ----
 
 if [ "$full" ]; then
-	env -u BLINK_BACKEND -u VIRTUAL_GPU_TOPOLOGY BUILD="$build" CUDA_VISIBLE_DEVICES='' tests/check_gpu/check_gpu.py \
-		--steps results,parts,sizes,planned,chunks >"$work/log" 2>&1 || not_ok "make check-gpu: $(tail -n 3 "$work/log")"
+	env -u BLINK_BACKEND -u VIRTUAL_GPU_TOPOLOGY BUILD="$build" CUDA_VISIBLE_DEVICES='' \
+		tests/check_gpu/check_gpu.py --steps results,parts,sizes,planned,chunks >"$work/log" 2>&1 ||
+		not_ok "make check-gpu: $(tail -n 3 "$work/log")"
 	expect "make check-gpu: every step has passed, on virtual GPUs" [ "$(grep -c '\.\.\. passed' "$work/log")" = 6 ]
 	expect "its report has fences and flags" /usr/bin/python3 -c 'import json, sys
 rows = json.load(open(sys.argv[1]))["tables"]["parts"]
@@ -148,8 +149,8 @@ VIRTUAL_GPU_CALLS=$work/calls with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 
 	"dgx1v, 4 threads, chunks of 512 bytes"
 [ ! "$full" ] || VIRTUAL_GPU_DELAY=5 with_copies "" matrix -n 4 -t -d "$work/dgx1v" -c 30 -b 512 "4 threads, late"
 expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$work/calls"
-expect "copies: whoever waits for a flag sees what came before it over PCIe, too" [ "$(grep -c '^flush$' "$work/calls")" = \
-	"$(grep -c '^StreamWaitValue32_v2$' "$work/calls")" ]
+expect "copies: whoever waits for a flag sees what came before it over PCIe, too" \
+	[ "$(grep -c '^flush$' "$work/calls")" = "$(grep -c '^StreamWaitValue32_v2$' "$work/calls")" ]
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
 with_copies "" gpu -n 4 -t ${few:+-k "$few"} graph streams
 with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed
@@ -188,7 +189,8 @@ fi
 
 # ---- faults ----
 
-run "" gpu -n "$([ "$full" ] && echo 4 || echo 3)" ${few:+-k "$few"} killed killed_in_queue differs aborted leaves bad_pointer crossed
+run "" gpu -n "$([ "$full" ] && echo 4 || echo 3)" ${few:+-k "$few"} killed killed_in_queue differs aborted leaves \
+	bad_pointer crossed
 if [ "$full" ]; then
 	for seed in 1 2 3 4; do run "" gpu -n 4 -S $seed killed; done
 	# In each step of a small schedule of each collective.

@@ -97,13 +97,11 @@ fi
 
 # circle FILE THERE BACK: three GPUs in a circle, as many links of 1 GB/s in each direction
 circle() {
-	local i links=
-	for i in 0 1 2; do
-		links+="${links:+,}{\"from\":\"gpu$i\",\"to\":\"gpu$(((i + 1) % 3))\",\"class\":\"nvlink\",\"duplex\":\"simplex\",\"capacity\":1,\"count\":$2}"
-		links+=",{\"from\":\"gpu$(((i + 1) % 3))\",\"to\":\"gpu$i\",\"class\":\"nvlink\",\"duplex\":\"simplex\",\"capacity\":1,\"count\":$3}"
-	done
-	printf '{"format":"blink-topology","version":1,"name":"circle","nodes":[{"id":"n0","gpus":[{"id":"gpu0"},{"id":"gpu1"},{"id":"gpu2"}]}],"links":[%s]}\n' \
-		"$links" >"$1"
+	local links
+	printf -v links '{"from":"gpu%d","to":"gpu%d","class":"nvlink","duplex":"simplex","capacity":1,"count":%d},' \
+		0 1 "$2" 1 0 "$3" 1 2 "$2" 2 1 "$3" 2 0 "$2" 0 2 "$3"
+	printf '{"format":"blink-topology","version":1,"name":"circle","nodes":[%s],"links":[%s]}\n' \
+		'{"id":"n0","gpus":[{"id":"gpu0"},{"id":"gpu1"},{"id":"gpu2"}]}' "${links%,}" >"$1"
 }
 circle "$work/exact.json" 50 30
 graph "rings of 50 and 30 GB/s" "rings, 8 x 10 GB/s" 1 0-2 - 0 "$work/exact.json" "$work/exact.json"
