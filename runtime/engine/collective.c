@@ -97,13 +97,14 @@ ended(const struct engine *e, const struct plan_task *t)
 }
 
 static const char *
-slot_of(const struct engine *e, const struct plan_lane *from, int64_t chunk)
+slot_of(const struct engine *e, const struct plan_task *t, const struct plan_lane *from)
 {
+	int64_t chunk = t->chunk;
 	size_t slot = (size_t)e->slot_bytes, slots = (size_t)e->slots * slot, at = (size_t)(chunk % e->slots) * slot;
 	if (from->mirror >= 0)
 		return e->mirror + (size_t)from->mirror * slots + at;
 	if (from->direct)
-		return from->direct + (size_t)(chunk * e->chunk) * e->size;
+		return from->direct + (size_t)(chunk * t->each) * e->size;
 	return e->peer[from->peer].arena + (e->rings - e->arena) + (size_t)from->ring * slots + at;
 }
 
@@ -122,8 +123,8 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 {
 	const RankTask *task = t->task;
 	const Extent *x = &call->plan->prog->extent[task->extent];
-	int64_t at = t->first + t->chunk * e->chunk, left = t->n - t->chunk * e->chunk;
-	size_t n = (size_t)(left < e->chunk ? left : e->chunk), bytes = n * e->size;
+	int64_t at = t->first + t->chunk * t->each, left = t->n - t->chunk * t->each;
+	size_t n = (size_t)(left < t->each ? left : t->each), bytes = n * e->size;
 	const void **operand = e->lanes->operand;
 	char *slot = NULL, *output = NULL;
 	if (task->ring >= 0 && !t->direct)
@@ -131,7 +132,7 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	if (task->output)
 		output = e->output + (size_t)(x->recv_block * call->count + at) * e->size;
 	for (int i = 0; i < task->n_from; i++)
-		operand[i] = slot_of(e, &t->from[i], t->chunk);
+		operand[i] = slot_of(e, t, &t->from[i]);
 	const void *own = task->own ? e->input + (size_t)(x->send_block * call->count + at) * e->size : operand[0];
 	const void *const *others = task->own ? operand : operand + 1;
 	int n_others = task->own ? task->n_from : task->n_from - 1;
@@ -145,7 +146,7 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	} else {
 		reduction_copy(output ? output : slot, output ? slot : NULL, own, bytes, e->streaming && output);
 	}
-	const char *published = t->direct ? t->direct + (size_t)(t->chunk * e->chunk) * e->size : slot;
+	const char *published = t->direct ? t->direct + (size_t)(t->chunk * t->each) * e->size : slot;
 	t->chunk++;
 	for (int i = 0; i < task->n_from; i++)
 		release(e, &t->from[i], t->chunk);

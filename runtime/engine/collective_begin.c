@@ -1,8 +1,9 @@
 /* A collective begins: where its chunks, its rings and its buffers are.
  *
- * Chunks are the same on all ranks of a call: an eighth of the longest segment, within limits that keep slots in the
- * caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has as many
- * slots as caches hold, so that who publishes seldom waits for readers. */
+ * Chunks are the same on all ranks of a call: on one server an eighth of the longest segment, within limits that keep
+ * slots in the caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has
+ * as many slots as caches hold, so that who publishes seldom waits for readers.
+ * Over a network both are other sizes (pace.c). */
 #include "engine/engine.h"
 #include "support/error.h"
 
@@ -51,7 +52,9 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 		longest = segment > longest ? segment : longest;
 	}
 	int64_t bytes = e->self->chunk_bytes;
-	if (bytes == 0) {
+	if (bytes == 0 && e->self->net) {
+		bytes = pace_chunk(e, prog, longest * size);
+	} else if (bytes == 0) {
 		bytes = longest * size / CHUNKS_WANTED;
 		bytes = bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
 	}
@@ -63,8 +66,11 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 	e->slot_bytes = bytes;
 	e->chunk = bytes / size;
 	int64_t slots = RINGS_BYTES / rings / bytes, chunks = (longest + e->chunk - 1) / e->chunk;
+	if (e->self->net)
+		slots = pace_slots(e, longest * size, bytes, slots);
 	slots = slots < SLOTS_LEAST ? SLOTS_LEAST : slots > SLOTS_MOST ? SLOTS_MOST : slots;
 	e->slots = (int)(slots < chunks ? slots : chunks);
+	e->chunks = e->self->net ? chunks : 0;
 	e->small = (size_t)(rings * e->slots * bytes) <= SMALL_BYTES;
 	return blinkSuccess;
 }
@@ -121,7 +127,8 @@ place_task(const struct engine *e, const struct call *call, struct plan_task *t,
 	t->first = part + floor_mul(x->begin, n);
 	t->n = part + floor_mul(x->end, n) - t->first;
 	t->chunk = 0;
-	t->n_chunks = (t->n + e->chunk - 1) / e->chunk;
+	t->each = e->chunks ? pace_share(e, t->n) : e->chunk;
+	t->n_chunks = (t->n + t->each - 1) / t->each;
 	place_direct(e, call, t);
 }
 
@@ -237,7 +244,10 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	const RankProgram *prog = plan->prog;
 	e->lanes = plan->lanes;
 	e->collective++;
+	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = e->self->n_ranks };
 	e->size = call->reduction.size;
+	e->message_bytes = call->count * (int64_t)e->size * blink_message_blocks(&job);
+	e->pace.began = now_ns();
 	reduction_read_scalar(&call->reduction);
 	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
 	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess

@@ -42,10 +42,18 @@ struct plan_task {
 	const RankTask *task;
 	struct plan_lane *from, *to;
 	int64_t first, n;		/* elements of its block, and how many */
+	int64_t each;			/* elements of a chunk; the last may have fewer */
 	int64_t chunk, n_chunks;	/* done so far, and in all */
 	const char *direct;		/* what it publishes lies in the caller's memory from here on; NULL: in its
 					 * ring */
 	uint64_t where;			/* of it, for readers on this server */
+};
+
+/* What the network takes for a byte of a message, in seconds (pace.c). */
+struct pace {
+	double seen, agreed;		/* by this rank; by all, 0: not yet */
+	uint64_t calls, next;		/* that told; as many until the ranks agree again */
+	int64_t began;			/* ns: the current call */
 };
 
 /* A plan with this rank's peers. */
@@ -85,11 +93,14 @@ struct engine {
 	struct lanes *lanes;		/* of the call's plan */
 	uint64_t collective;		/* number of the collective that is executed, or was */
 	uint64_t signature, signature_before;
-	int64_t chunk, slot_bytes;	/* of it: elements of a chunk, bytes of a slot */
+	int64_t message_bytes;		/* of it, as in its rate */
+	int64_t chunk, slot_bytes;	/* of it: elements of the longest segment's chunks, bytes of a slot */
+	int64_t chunks;			/* of it: of the longest segment; of all others on a network, 0: elsewhere */
 	int slots;			/* of it: chunks that a ring holds */
 	bool small;			/* its rings have one of the small places of the arena */
 	uint64_t n_large;		/* calls so far that had not */
 	char *rings;			/* of it, in the arena */
+	struct pace pace;
 	size_t populated[CALLS + 2];	/* bytes of each place that have memory */
 	size_t size;			/* bytes of an element */
 	bool streaming;			/* more than caches hold */
@@ -145,6 +156,16 @@ int lanes_mirror(const struct lanes *lanes, int peer, int lane);	/* -1: none */
 /* Memory for the flags of a rank that the net reaches. */
 int peer_open(struct engine *e, int rank, struct blink_error *err);
 void peer_close(struct peer *peer);
+
+/* pace.c. A collective is about to begin: a call of the library's own that comes first; NULL: none, or no memory. It
+ * has ended. */
+struct call *pace_before(struct engine *e, const struct call *call, struct blink_error *err);
+void pace_end(struct engine *e, const struct call *call);
+/* Over a network: bytes of a chunk, and slots of a ring, at most so many; longest: bytes of a segment. Elements of a
+ * chunk of a segment of n, which has `chunks` as all have. */
+int64_t pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest);
+int64_t pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most);
+int64_t pace_share(const struct engine *e, int64_t n);
 
 /* collective_begin.c */
 int collective_begin(struct engine *e, struct call *call, struct blink_error *err);

@@ -72,8 +72,13 @@ static bool
 is_preceded(struct engine *e, struct call *call, struct blink_error *err)
 {
 	struct call *before = NULL;
-	if (call->n_messages > 0 || !e->self->events.begins
-	    || e->self->events.begins(e->self->events.context, call, &before, err) != blinkSuccess || !before)
+	if (call->n_messages > 0)
+		return false;
+	if (e->self->events.begins)
+		e->self->events.begins(e->self->events.context, call, &before, err);
+	else
+		before = pace_before(e, call, err);
+	if (!before)
 		return false;
 	pthread_mutex_lock(&e->self->lock);
 	before->number = call->number - 1;
@@ -106,6 +111,8 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 {
 	if (call->n_messages == 0)
 		collective_end(e, err);
+	if (call->n_messages == 0)
+		pace_end(e, call);
 	if (call->n_messages == 0 && e->self->events.ended)
 		e->self->events.ended(e->self->events.context, call);
 	e->begun = false;

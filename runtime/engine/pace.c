@@ -1,0 +1,97 @@
+/* Pace: what the network takes for a byte, as the calls of a communicator have shown; and the chunks that fit it.
+ *
+ * A segment of S bytes, in k chunks over d hops, takes k + d - 1 times what one chunk takes: S / (k R) at its rate R; h
+ * bytes of headers; and t0 of a processor for each of the m rings of its rank. So it takes least in chunks of
+ * sqrt(S (m t0 R + h) / (d - 1)) bytes. All segments have as many chunks: trees that share a link then send chunks in
+ * turn, each of the length that its share of the link has in the schedule. With chunks of one length a tree of a
+ * small share gets more than that while it lasts, at the cost of others.
+ *
+ * A ring has as many slots as arrive in the time in which a chunk is read, used and answered. With more, a rank that
+ * has all its data at once, as a leaf, fills the queues of its links with chunks that nobody needs yet; others, which
+ * come from further away, wait behind them at each hop.
+ *
+ * Chunks are the same on all ranks, so the ranks agree on the pace: by an allreduce of one number, before the call that
+ * follows the 1st, 2nd, 4th, 8th ... call that was long enough to tell. A call takes longer where its ranks come one
+ * after the other, and where its chunks do not fit the network: so each rank offers the least that it has seen, and the
+ * least of all ranks counts. Until then a network of 1 GB/s is assumed. */
+#include "engine/engine.h"
+#include "support/clock.h"
+#include "support/error.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+	CHUNK_MOST = 256 << 10,
+	HEADER_BYTES = 192		/* h: of a frame, and of a `done` with headers of TCP, IP and Ethernet */
+};
+
+#define CHUNK_SECONDS 30e-6		/* t0: over loopback, 4 ranks on 2 processors, 25 to 50 us */
+#define ANSWER_SECONDS 5e-3		/* until `done` comes, where ranks share processors */
+
+/* Bytes of messages that tell. */
+#define TELLING ((int64_t)256 << 10)
+
+#define ASSUMED 1e-9			/* seconds for a byte */
+
+/* Bytes in a second: of a segment of so many bytes of the current call. */
+static double
+rate_of(const struct engine *e, int64_t bytes)
+{
+	double pace = e->pace.agreed > 0 ? e->pace.agreed : ASSUMED;
+	return (double)bytes / ((double)e->message_bytes * pace);
+}
+
+int64_t
+pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest)
+{
+	double hops = prog->depth > 2 ? prog->depth - 1 : 1;
+	double cost = prog->rings_max * CHUNK_SECONDS * rate_of(e, longest) + HEADER_BYTES;
+	double bytes = sqrt((double)longest * cost / hops);
+	return bytes < CHUNK_MOST ? (int64_t)bytes : CHUNK_MOST;
+}
+
+int64_t
+pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most)
+{
+	double slots = SLOTS_LEAST + ANSWER_SECONDS * rate_of(e, longest) / (double)chunk;
+	return slots < (double)most ? (int64_t)slots : most;
+}
+
+int64_t
+pace_share(const struct engine *e, int64_t n)
+{
+	int64_t line = e->size < LINE ? LINE / (int64_t)e->size : 1;
+	int64_t each = ((n + e->chunks - 1) / e->chunks + line - 1) / line * line;
+	return each > 0 && each < e->chunk ? each : e->chunk;
+}
+
+struct call *
+pace_before(struct engine *e, const struct call *call, struct blink_error *err)
+{
+	struct pace *p = &e->pace;
+	if (!e->self->net || e->self->chunk_bytes || call->internal || p->calls == 0 || p->calls < p->next)
+		return NULL;
+	struct call *before = calloc(1, sizeof *before);
+	if (!before) {
+		set_error_memory(err);
+		return NULL;
+	}
+	p->next = 2 * p->calls;
+	*before = (struct call){ .coll = ALLREDUCE, .root = -1, .send = &p->seen, .recv = &p->agreed, .count = 1,
+	    .asked_op = blinkMin, .internal = true };
+	reduction_make(blinkFloat64, blinkMin, e->self->n_ranks, &before->reduction);
+	return before;
+}
+
+void
+pace_end(struct engine *e, const struct call *call)
+{
+	struct pace *p = &e->pace;
+	double seconds = (double)(now_ns() - p->began) * 1e-9;
+	if (call->internal || e->message_bytes < TELLING)
+		return;
+	double pace = seconds / (double)e->message_bytes;
+	p->seen = p->calls == 0 || pace < p->seen ? pace : p->seen;
+	p->calls++;
+}
