@@ -13,6 +13,7 @@ enum { FIRST_ID = AGAIN + 1 };
 struct doing {
 	int64_t since;
 	bool splits;			/* ranks of a part have other numbers */
+	bool grows;			/* a rank that waits for the victim in the communicator before is missing, too */
 };
 
 static bool
@@ -85,13 +86,14 @@ await_id(struct rank *me, blinkComm_t comm, int slot, blinkUniqueId_t *id, blink
 
 /* The communicator without the last rank, and with it again. */
 static blinkResult_t
-shrink_and_grow(struct rank *me, blinkComm_t comm, uint64_t seed, int slot, blinkError_t *error)
+shrink_and_grow(struct rank *me, blinkComm_t comm, uint64_t seed, int slot, struct doing *doing, blinkError_t *error)
 {
 	blinkComm_t less = NULL, again = NULL;
 	blinkUniqueId_t id;
 	int last = me->n - 1;
 	blinkConfig_t config = config_of(me);
 	blinkResult_t result;
+	doing->grows = true;
 	if (me->rank == last) {
 		result = await_id(me, comm, slot, &id, error);
 		job_at(me, "come again");
@@ -108,6 +110,7 @@ shrink_and_grow(struct rank *me, blinkComm_t comm, uint64_t seed, int slot, blin
 			result = blinkCommGrow(less, me->n, me->rank ? NULL : &id, &again, NULL, error);
 	}
 	result = result == blinkSuccess ? some_calls(me, again, seed + 1, error) : result;
+	doing->grows = result != blinkSuccess;
 	job_at(me, "destroy what shrank and grew");
 	blinkCommDestroy(again);
 	blinkCommDestroy(less);
@@ -128,7 +131,7 @@ work_until_error(struct rank *me, blinkComm_t comm, uint64_t seed, struct doing 
 		else if (what == 1)
 			result = split(me, comm, seed + i, doing, error);
 		else if (what == 2 && me->n > 2 && slot < JOB_IDS)
-			result = shrink_and_grow(me, comm, seed + i, slot, error);
+			result = shrink_and_grow(me, comm, seed + i, slot, doing, error);
 		else
 			result = some_calls(me, comm, seed + i, error);
 	}
@@ -147,7 +150,8 @@ judge(struct rank *me, blinkResult_t result, const char *text, bool joined, cons
 	bool made_id = strstr(text, "that made the id") || strstr(text, "the meeting place of");
 	expect_error(me, result, text, began + bye, REMOTE | TIMEOUT | 1 << blinkSystemError, -1);
 	bool named = blames(me, text, run->victim, false)
-	    || (doing->splits && blames(me, text, run->victim, true));
+	    || (doing->splits && blames(me, text, run->victim, true))
+	    || (doing->grows && strstr(text, "not come"));
 	job_need(me, named || made_id, "rank %d is not named: %d: %s", run->victim,
 	    (int)result, text);
 }
