@@ -241,9 +241,12 @@ $(PTX) $(PTX_70): $(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
 	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) $(call KERNEL_TYPE,$(*:.70=)) -o $@.new runtime/cuda/kernels/module.cu
 	$(Q)sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d' $@.new >$@.short && rm $@.new && mv $@.short $@
 
+# Whether warnings are errors changes nothing that is built.
+PTX_FLAGS = $(PTX_COMPILER) $(filter-out -Werror all-warnings,$(PTX_BY_$(PTX_COMPILER)))
+
 $(PTX_DIR)/flags: always
 	@mkdir -p $(@D)
-	@echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' | cmp -s - $@ || echo '$(PTX_COMPILER) $(PTX_BY_$(PTX_COMPILER))' >$@
+	@echo '$(PTX_FLAGS)' | cmp -s - $@ || echo '$(PTX_FLAGS)' >$@
 
 # The assembler takes the files as they are, each with a 0 after it.
 $(B)/gen/kernel_modules.c: $(PTX) $(PTX_70) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR)/kinds Makefile
