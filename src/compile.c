@@ -140,8 +140,10 @@ finishing_time(const Job *job, int left)
 
 /* Searches for the cheapest trees that verify prices (graph/demand_cost.c). */
 static int64_t
-proof_searches(const Topology *topo, Collective coll)
+proof_searches(const Topology *topo, Collective coll, const Symmetry *sym)
 {
+	if (coll == ALLTOALL)		/* from each rank */
+		return sym ? sym->n_representatives : topo->n_ranks;
 	return coll == ALLREDUCE ? 2 * (int64_t)topo->n_ranks : collective_demands(coll, topo->n_ranks);
 }
 
@@ -153,7 +155,7 @@ proof_steps(const Topology *topo, Collective coll)
 	int64_t n = topo->n_ranks;
 	if (collective_demand(coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH)
 		return 0;
-	return proof_searches(topo, coll)
+	return proof_searches(topo, coll, NULL)
 	    * (topo->n_vertices > n ? STEPS_PAIR * n * n : STEPS_LINK * (n + topo->n_links));
 }
 
@@ -166,7 +168,7 @@ choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 	int64_t n = topo->n_ranks, hops = topo->n_vertices > n ? n * n : topo->n_links;
 	if (plan->proof.kind != CERTIFICATE_PRICES && plan->proof.kind != CERTIFICATE_LENGTHS)
 		return;
-	if (proof_searches(topo, job->ask.coll) * hops / 10000 > progress(ctx, "a proof")
+	if (proof_searches(topo, job->ask.coll, plan->pack->symmetry) * hops / 10000 > progress(ctx, "a proof")
 	    || proof_steps(topo, job->ask.coll) > LIMIT_VERIFY_STEPS / 10 * 9)
 		plan->proof = *bound;
 }

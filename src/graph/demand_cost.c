@@ -122,9 +122,34 @@ arborescences_cost(struct pricing *p, int from, int to, bool into, Wide *cost)
 	return OK;
 }
 
+static bool
+keeps_prices(const Topology *topo, const Symmetry *sym, const int64_t *price)
+{
+	for (int m = 0; m < sym->n_maps; m++)
+		for (int l = 0; l < topo->n_links; l++)
+			if (price[sym->map[m].link[l]] != price[l])
+				return false;
+	return true;
+}
+
+/* From each rank, or to it, to all others. */
+static Status
+all_paths_cost(struct pricing *p, const Symmetry *sym, Wide *cost)
+{
+	if (!sym || !keeps_prices(p->topo, sym, p->paths.price)) {
+		for (int r = 0; r < p->topo->n_ranks && *cost >= 0; r++)
+			TRY(paths_cost(p, r, false, cost));
+		return OK;
+	}
+	for (int i = 0; i < sym->n_representatives && *cost >= 0; i++)
+		TRY(paths_cost(p, sym->representative[i], false, cost));
+	*cost = *cost < 0 ? -1 : *cost * sym->size;
+	return OK;
+}
+
 Status
-demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
-    Wide *cost)
+demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Symmetry *sym,
+    const int64_t *price, Wide *cost)
 {
 	struct pricing p = { .ctx = ctx, .label = label, .topo = topo,
 		.paths = { .topo = topo, .price = price, .classes = ~0u } };
@@ -132,11 +157,8 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 	bool rooted = collective_rooted(coll);
 	TRY(TEMP_EACH(ctx, topo->n_vertices, p.distance, p.paths.heap, p.paths.place));
 	*cost = 0;
-	if (kind == DEMAND_PATH) {
-		for (int r = rooted ? root : 0; r <= (rooted ? root : topo->n_ranks - 1) && *cost >= 0; r++)
-			TRY(paths_cost(&p, r, coll == GATHER, cost));
-		return OK;
-	}
+	if (kind == DEMAND_PATH)
+		return rooted ? paths_cost(&p, root, coll == GATHER, cost) : all_paths_cost(&p, sym, cost);
 	TRY(start_arborescences(&p));
 	if (kind == DEMAND_ALLREDUCE)
 		return pair_cost(&p, cost);

@@ -4,12 +4,15 @@
 #define BLINK_GRAPH_DEMAND_COST_H
 
 #include "graph/search.h"
+#include "model/symmetry.h"
 
 /* The sum over all demands of the cost of the cheapest tree; an allreduce's are pairs of arborescences. A route of more
  * links than LIMIT_ROUTE_LINKS counts, at most as that many of the highest price. price: one per link,
  * 0 <= price < 2^SEARCH_PRICE_BITS. *cost: -1: no tree reaches the ranks.
+ * sym: automorphisms that move every rank, or NULL: where they keep prices, too, paths from the first rank of an orbit
+ * cost what those from any other do, and are searched alone.
  * Fails: LIMIT past the steps of count_steps() (label: where). */
-Status demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
-    Wide *cost);
+Status demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Symmetry *sym,
+    const int64_t *price, Wide *cost);
 
 #endif

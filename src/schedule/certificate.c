@@ -180,7 +180,8 @@ prices_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, 
 }
 
 Status
-certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Bound *bound)
+certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Symmetry *sym,
+    const Bound *bound)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int64_t *price, common, den;
@@ -189,7 +190,7 @@ certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective 
 		return OK;
 	TRY(TEMP(ctx, price, topo->n_links));
 	TRY(whole_prices(ctx, label, topo, bound, price, &common, &den));
-	TRY(demands_cost(ctx, label, topo, coll, root, price, &cost));
+	TRY(demands_cost(ctx, label, topo, coll, root, sym, price, &cost));
 	if (cost < 0)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate: no tree over topology.links reaches the ranks",
 		    label);

@@ -115,7 +115,7 @@ bool bound_enters(const Topology *topo, Collective coll, const Bound *bound);
 Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
     const Bound *bound, Frac *out);
 Status certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
-    const Bound *bound);
+    const Symmetry *sym, const Bound *bound);
 
 /* Replay the data movement exactly, as multisets of contributions per rank and segment, and hold the result, the
  * rate, the bound and its certificate against what the file states (schedule-format.md, "What must hold").

@@ -324,7 +324,8 @@ check_rates(struct replay *p, Frac achieved, Frac *out)
 	if (!states(sched->stated_bound, bound))
 		return fail(p->ctx, UNVERIFIED, "%s: rate.bound: %.15g: the certificate proves %.15g GB/s", p->label,
 		    sched->stated_bound, frac_double(bound) / 1e9);
-	TRY(certificate_check(p->ctx, p->label, sched->topo, sched->coll, sched->root, &sched->bound));
+	TRY(certificate_check(p->ctx, p->label, sched->topo, sched->coll, sched->root, sched->symmetry,
+	    &sched->bound));
 	if (frac_cmp(achieved, bound) > 0)
 		return fail(p->ctx, UNVERIFIED, "%s: rate.achieved: %.15g GB/s is above the bound of %.15g GB/s",
 		    p->label, frac_double(achieved) / 1e9, frac_double(bound) / 1e9);

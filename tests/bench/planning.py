@@ -84,6 +84,8 @@ def some_of_each(servers, seed):
 
 def cases(work):
     made = {"torus64": grid((4, 4, 4), True), "torus256": grid((16, 16), True), "mesh256": grid((16, 16), False)}
+    tori = ((8, 8, 8), (20, 20), (16, 16, 4), (32, 32), (16, 16, 16))
+    made.update({"x".join(map(str, sides)): grid(sides, True) for sides in tori})
     for n in (16, 64, 128, 256):
         made[f"random{n}"] = regular(n, 4, n)
     made.update({kind: irregular.machine(kind, 1) for kind in irregular.KINDS})
@@ -114,6 +116,9 @@ def cases(work):
     yield Case("16x16 mesh allgather", f"{work}/mesh256.json -c allgather")
     yield Case("16x16 mesh alltoall", f"{work}/mesh256.json -c alltoall")
     yield Case("16x16 torus broadcast", f"{work}/torus256.json -c broadcast")
+    for sides in tori:
+        name = "x".join(map(str, sides))
+        yield Case(f"{name} torus alltoall", f"{work}/{name}.json -c alltoall")
     for servers in (2, 4, 8, 16):
         yield Case(f"{servers * 8} A100 allgather", f"--synthetic|{a100.format(servers)}|-c allgather")
     yield Case("32 A100 broadcast", f"--synthetic|{a100.format(4)}|-c broadcast")

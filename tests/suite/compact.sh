@@ -172,6 +172,38 @@ pairs "512 GPUs with NICs" 512 "server:64 gpu:8 switch:300 nic:4@25 pcie:24"
 pairs "512 GPUs on rails" 512 "server:64 gpu:8 switch:300 net:25 rails"
 sed 's/\["[0-9/]*", *"\([0-9/]*\)"\]/["0\/1", "\1"]/' "$work/pairs.json" >"$work/x.json"
 expect_exit "paths in one block: invalid" 6 "$blinkc" check -q "$work/x.json"
+
+# torus SIDE@RATE...: shortest paths fill the slowest side evenly in both directions: the bound, by lengths
+torus() {
+	"$python" - "$@" >"$work/torus.json" <<'END' || not_ok "a torus"
+import itertools, json, sys
+sides = [[int(x) for x in word.split("@")] for word in sys.argv[1:]]
+cells = list(itertools.product(*(range(side) for side, _ in sides)))
+print(json.dumps({
+    "format": "blink-topology", "version": 1, "name": "torus",
+    "nodes": [{"id": "n", "gpus": [{"id": f"g{i}"} for i in range(len(cells))]}],
+    "links": [{"from": f"g{cells.index(cell)}", "class": "nvlink", "capacity": rate, "duplex": "full",
+               "to": f"g{cells.index(cell[:axis] + ((cell[axis] + 1) % side,) + cell[axis + 1:])}"}
+              for cell in cells for axis, (side, rate) in enumerate(sides)]}))
+END
+	local rate
+	rate=$("$python" -c "print('%.6g' % min(2 * side * rate / (side * side // 4)
+		for side, rate in [map(int, word.split('@')) for word in '$*'.split()]))")
+	"$blinkc" "$work/torus.json" -c alltoall -o "$work/pairs.json" 2>"$work/err" ||
+		not_ok "torus $*, alltoall: exit $?: $(cat "$work/err")"
+	expect "torus $*, alltoall: the rate" grep -q "^rate        $rate GB/s" "$work/err"
+	expect "torus $*, alltoall: at the bound" grep -q "^bound       $rate GB/s, proven by lengths" "$work/err"
+	expect "torus $*, alltoall: valid" "$blinkc" check -q "$work/pairs.json"
+}
+torus 8@50 8@50 8@50
+torus 5@10 6@20 13@40
+if [ "$full" ]; then
+	torus 20@50 20@50
+	torus 16@25 16@25 4@25
+	torus 32@50 64@50
+	torus 12@50 12@50 12@50
+	torus 15@7 16@11 17@13
+fi
 expect_exit "8200 GPUs, alltoall" 4 rails 1025 alltoall
 expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, with a tree for each pair of them: "\
 "want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"

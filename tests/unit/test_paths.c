@@ -217,7 +217,7 @@ check_machine(int machine, int n, int switches, bool oracle)
 		ok(frac_cmp(rate, proof.rate) <= 0 && found >= frac_double(proof.rate) * (1 - 1e-9), machine,
 		    "the bound is as near as rounding allows");
 		ok(frac_cmp(proof.rate, cut.rate) <= 0
-		    && certificate_check(&ctx, "machine", &m.topo, ALLTOALL, -1, &proof) == OK
+		    && certificate_check(&ctx, "machine", &m.topo, ALLTOALL, -1, NULL, &proof) == OK
 		    && bound_from_certificate(&ctx, "machine", &m.topo, ALLTOALL, -1, &proof, &proven) == OK
 		    && frac_cmp(proven, proof.rate) == 0, machine, "the certificate proves the bound");
 	}

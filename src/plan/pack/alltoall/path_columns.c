@@ -1,0 +1,329 @@
+/* All images of a path under a group load the links of an orbit equally, so a maximum concurrent flow (Shahrokhi and
+ * Matula 1990) is a linear program of a row for each orbit of links, 6 of a torus in three dimensions. A column is a
+ * path for every pair that begins at a representative (Dantzig and Wolfe 1960):
+ *
+ *     maximise    sum of x(c)
+ *     such that   sum over columns c of uses(c, o) x(c) <= capacity(o)    for every orbit o of links, with dual y(o)
+ *
+ * where uses and capacity are those of all links of the orbit together. The next column has the cheapest paths under y,
+ * in one search from each representative (Dijkstra) over switches and ranks, which then pass data on. Any y proves a
+ * bound, as lengths of links: no rate exceeds sum of capacity * y / sum of distances. */
+#include "plan/pack/alltoall/path_columns.h"
+#include "base/array.h"
+#include "model/model.h"
+
+#include <math.h>
+#include <string.h>
+
+/* MOST_FOUND: columns times pairs. MOST_STEPS: of the simplex method for a column. */
+enum { MOST_FOUND = 1 << 24, MOST_STEPS = 10000, FINE_PARTS = 1 << 20 };
+
+#define FINE_PRICE (1 << 30)
+#define LEAST_GAIN 1e-9		/* of a column, relative */
+
+Status
+path_columns_new(struct path_columns *s)
+{
+	const Topology *topo = s->topo;
+	size_t m = (size_t)s->sym->n_orbits;
+	double mean = 0;
+	TRY(TEMP_EACH(s->ctx, m, s->capacity, s->orbit_price, s->bound_price));
+	TRY(TEMP_EACH(s->ctx, m, s->limit, s->entry, s->y, s->best_y, s->between));
+	TRY(TEMP(s->ctx, s->row, m));
+	TRY(TEMP(s->ctx, s->column, MOST_COLUMNS));
+	TRY(TEMP(s->ctx, s->price, topo->n_links));
+	TRY(TEMP(s->ctx, s->distance, topo->n_vertices));
+	TRY(TEMP_EACH(s->ctx, topo->n_vertices, s->by, s->paths.heap, s->paths.place));
+	TRY(TEMP(s->ctx, s->head, s->n_demands));
+	memset(s->head, -1, (size_t)s->n_demands * sizeof *s->head);
+	s->paths.topo = topo;
+	s->paths.price = s->price;
+	s->paths.classes = ~0u;
+	s->paths.relay = true;
+	for (int l = 0; l < topo->n_links; l++)
+		s->capacity[s->sym->link_orbit[l]] += topo->link[l].capacity;
+	for (size_t o = 0; o < m; o++)
+		mean += (double)s->capacity[o] / (double)m;
+	for (size_t o = 0; o < m; o++)
+		s->limit[o] = (double)s->capacity[o] / mean;
+	return tableau_new(s->ctx, s->limit, s->sym->n_orbits, &s->tableau);
+}
+
+/* ---- columns ---- */
+
+/* Whole prices up to `most` from duals. Hops and links cost a trifle more. */
+static void
+set_prices(struct path_columns *s, const double *y, double most, bool trifle)
+{
+	double top = 1e-300;
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		top = fmax(top, y[o]);
+	for (int l = 0; l < s->topo->n_links; l++) {
+		int o = s->sym->link_orbit[l];
+		s->price[l] = (int64_t)(fmax(0, y[o]) / top * most + 0.5)
+		    + (trifle ? 1 + (s->topo->link[l].to < s->topo->n_ranks) : 0);
+		s->orbit_price[o] = s->price[l];
+	}
+}
+
+/* The path to a rank: known already, or known from now on. */
+static Status
+take_path(struct path_columns *s, int demand, int to, struct path_column *c)
+{
+	const Topology *topo = s->topo;
+	int n = 0, between = 0, *end = &s->head[demand];
+	for (int v = to; s->by[v] >= 0; v = topo->link[s->by[v]].from, n++) {
+		between = v < topo->n_ranks ? 1 : between + 1;
+		if (between > LIMIT_ROUTE_LINKS)
+			return fail(s->ctx, LIMIT, "%s: a route needs more than %d links", topo->name,
+			    LIMIT_ROUTE_LINKS);
+		TRY(GROW_TEMP(s->ctx, s->link, s->n_links + n, s->links_room));
+	}
+	int *link = s->link + s->n_links;
+	for (int v = to, at = n; s->by[v] >= 0; v = topo->link[s->by[v]].from) {
+		link[--at] = s->by[v];
+		c->uses[s->sym->link_orbit[s->by[v]]]++;
+	}
+	for (; *end >= 0; end = &s->known[*end].next) {
+		const struct known *k = &s->known[*end];
+		if (k->n == n && memcmp(s->link + k->first, link, (size_t)n * sizeof *link) == 0) {
+			c->found[demand] = *end;
+			return OK;
+		}
+	}
+	c->found[demand] = *end = s->n_known;
+	TRY(GROW_TEMP(s->ctx, s->known, s->n_known, s->known_room));
+	s->known[s->n_known++] = (struct known){ s->n_links, n, -1, 0 };
+	s->n_links += n;
+	return OK;
+}
+
+/* Cheapest paths of all demands, and s->distances. *good: false: some rank is not reached. */
+static Status
+find_column(struct path_columns *s, struct path_column *c, bool *good)
+{
+	int demand = 0;
+	*c = (struct path_column){ 0 };
+	TRY(TEMP(s->ctx, c->found, s->n_demands));
+	TRY(TEMP(s->ctx, c->uses, s->sym->n_orbits));
+	s->distances = 0;
+	*good = true;
+	for (int i = 0; i < s->sym->n_representatives; i++) {
+		int from = s->sym->representative[i];
+		shortest_paths(&s->paths, from, false, s->distance, s->by);
+		for (int to = 0; to < s->topo->n_ranks && *good; to++) {
+			if (to == from)
+				continue;
+			*good = s->distance[to] >= 0;
+			if (*good)
+				TRY(take_path(s, demand, to, c));
+			s->distances += s->distance[to];
+			demand++;
+		}
+	}
+	return OK;
+}
+
+/* ---- the bound by lengths ---- */
+
+static Wide
+price_sum(const struct path_columns *s, const int64_t *price)
+{
+	Wide sum = 0;
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		sum += (Wide)s->capacity[o] * price[o];
+	return sum;
+}
+
+/* What prices and s->distances prove of the rate of a demand. False: no less than is known. */
+static bool
+keep_bound(struct path_columns *s)
+{
+	Frac rate;
+	if (s->distances <= 0 || !frac_make(price_sum(s, s->orbit_price), s->distances * s->sym->size, &rate)
+	    || (s->bound.num > 0 && frac_cmp(rate, s->bound) >= 0))
+		return false;
+	s->bound = rate;
+	memcpy(s->bound_price, s->orbit_price, (size_t)s->sym->n_orbits * sizeof *s->orbit_price);
+	return true;
+}
+
+/* Small whole prices prove what doubles miss by a little, where there are such. */
+static void
+prove_small(struct path_columns *s)
+{
+	static const int small[] = { 1, 2, 3, 4, 6, 8, 12, 60 };
+	for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
+		set_prices(s, s->best_y, small[i], false);
+		s->distances = 0;
+		for (int r = 0; r < s->sym->n_representatives; r++) {
+			shortest_paths(&s->paths, s->sym->representative[r], false, s->distance, NULL);
+			for (int to = 0; to < s->topo->n_ranks; to++)
+				s->distances += s->distance[to];
+		}
+		keep_bound(s);
+	}
+}
+
+Status
+path_columns_bound(struct path_columns *s, Bound *proof)
+{
+	Bound bound = { .kind = CERTIFICATE_LENGTHS };
+	Frac unit;
+	prove_small(s);
+	Wide sum = price_sum(s, s->bound_price);
+	if (!frac_mul(s->bound, (Frac){ collective_shares(ALLTOALL, s->topo->n_ranks), 1 }, &bound.rate)
+	    || frac_cmp(bound.rate, proof->rate) >= 0)
+		return OK;
+	TRY(NEW(s->ctx, bound.part, s->topo->n_vertices));
+	TRY(NEW(s->ctx, bound.price, s->topo->n_links));
+	/* The sum of capacity * price is the rate. */
+	for (int l = 0; l < s->topo->n_links; l++)
+		if (!frac_make(s->bound_price[s->sym->link_orbit[l]], sum, &unit)
+		    || !frac_mul(unit, bound.rate, &bound.price[l]) || !frac_fits(bound.price[l]))
+			return OK;
+	*proof = bound;
+	return OK;
+}
+
+/* ---- the linear program ---- */
+
+static Status
+add_column(struct path_columns *s, const struct path_column *c)
+{
+	int n = 0;
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		if (c->uses[o] > 0) {
+			s->row[n] = o;
+			s->entry[n++] = (double)c->uses[o] / s->n_demands;
+		}
+	TRY(tableau_add(&s->tableau, s->row, s->entry, n));
+	tableau_cost(&s->tableau, s->n_columns, 1);
+	s->column[s->n_columns++] = *c;
+	return OK;
+}
+
+static double
+value_of(const struct path_columns *s)
+{
+	double value = 0;
+	for (int c = 0; c < s->n_columns; c++)
+		value += tableau_value(&s->tableau, c);
+	return value;
+}
+
+static bool
+gains(const struct path_columns *s, const struct path_column *c)
+{
+	double cost = 0;
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		cost += s->y[o] * (double)c->uses[o] / s->n_demands;
+	return cost * value_of(s) < 1 - LEAST_GAIN;
+}
+
+static void
+scale(struct path_columns *s, double *y)
+{
+	double sum = 0;
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		sum += s->limit[o] * y[o];
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		y[o] /= sum;
+}
+
+/* Cheapest paths where each link costs what it is slow. */
+static Status
+first_column(struct path_columns *s, bool *good)
+{
+	struct path_column c;
+	for (int l = 0; l < s->topo->n_links; l++)
+		s->best_y[s->sym->link_orbit[l]] = 1 / (double)s->topo->link[l].capacity;
+	scale(s, s->best_y);
+	set_prices(s, s->best_y, FINE_PRICE, true);
+	TRY(find_column(s, &c, good));
+	keep_bound(s);
+	return *good ? add_column(s, &c) : OK;
+}
+
+/* Prices are half those of the basis and half those of the best bound, or else paths would keep away from the links
+ * alone that the last column filled (Wentges 1997); where that finds nothing, those of the basis. *good: it gains. */
+static Status
+next_column(struct path_columns *s, bool *good)
+{
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		s->y[o] = tableau_price(&s->tableau, o);
+	scale(s, s->y);
+	*good = false;
+	for (int smooth = 1; smooth >= 0 && !*good; smooth--) {
+		struct path_column c;
+		for (int o = 0; o < s->sym->n_orbits; o++)
+			s->between[o] = smooth ? (s->y[o] + s->best_y[o]) / 2 : s->y[o];
+		set_prices(s, s->between, FINE_PRICE, true);
+		TRY(find_column(s, &c, good));
+		if (keep_bound(s))
+			memcpy(s->best_y, s->between, (size_t)s->sym->n_orbits * sizeof *s->y);
+		*good = gains(s, &c);
+		if (*good)
+			TRY(add_column(s, &c));
+	}
+	return OK;
+}
+
+/* x of the program as whole parts, of about `all`. *rate: of a demand; false: there is none. */
+static bool
+set_parts(struct path_columns *s, int all, Frac *rate)
+{
+	double value = value_of(s);
+	Wide sum = 0, num = 0, den = 1;
+	for (int c = 0; c < s->n_columns; c++) {
+		s->column[c].parts = (int64_t)(tableau_value(&s->tableau, c) / value * all + 0.5);
+		sum += s->column[c].parts;
+	}
+	for (int o = 0; o < s->sym->n_orbits; o++) {
+		Wide load = 0;
+		for (int c = 0; c < s->n_columns; c++)
+			load += (Wide)s->column[c].parts * s->column[c].uses[o] * s->sym->size;
+		if (load > 0 && (num == 0 || ratio_cmp(s->capacity[o], load, num, den) < 0)) {
+			num = s->capacity[o];
+			den = load;
+		}
+	}
+	return num > 0 && frac_make(num * sum, den, rate);
+}
+
+/* Those of the highest rate, and of these the fewest. */
+static void
+choose_parts(struct path_columns *s, Frac *rate)
+{
+	static const int few[] = { 1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 60, 840, FINE_PARTS };
+	int best = 0;
+	Frac one;
+	*rate = FRAC_ZERO;
+	for (size_t i = 0; i < sizeof few / sizeof *few; i++)
+		if (set_parts(s, few[i], &one) && frac_cmp(one, *rate) > 0) {
+			*rate = one;
+			best = few[i];
+		}
+	if (best)
+		set_parts(s, best, rate);
+}
+
+Status
+path_columns_find(struct path_columns *s, Frac top, Frac *rate)
+{
+	bool good;
+	*rate = FRAC_ZERO;
+	TRY(first_column(s, &good));
+	while (good) {
+		int steps = MOST_STEPS;
+		if (!tableau_solve(&s->tableau, &steps))
+			return OK;
+		choose_parts(s, rate);
+		if (frac_cmp(*rate, top) >= 0 || frac_cmp(*rate, s->bound) >= 0 || s->n_columns == MOST_COLUMNS
+		    || (int64_t)(s->n_columns + 1) * s->n_demands > MOST_FOUND
+		    || progress(s->ctx, "paths of %d GPUs: round %d", s->topo->n_ranks, s->n_columns) <= 0)
+			return OK;
+		TRY(next_column(s, &good));
+	}
+	return OK;
+}
