@@ -13,7 +13,7 @@ enum { FIRST_ID = AGAIN + 1 };
 struct doing {
 	int64_t since;
 	bool splits;			/* ranks of a part have other numbers */
-	bool grows;			/* a rank that waits for the victim in the communicator before is missing, too */
+	bool grows;			/* a rank that waits for the victim elsewhere is missing, too */
 };
 
 static bool
