@@ -20,7 +20,7 @@ struct gpu_flight {
 	uint64_t number;		/* of the call */
 	CUevent event;			/* recorded after it */
 	int n_messages;			/* above 0: an exchange */
-	struct gpu_message *messages;	/* its table, to be given back; NULL: it has none */
+	struct gpu_messages *messages;	/* its table, to be given back; NULL: it has none */
 	struct gpu_flight *next;
 };
 
@@ -51,7 +51,7 @@ struct gpu_launches {
 	uint64_t n_made;
 	struct gpu_flight *first, *last, *unused;
 	struct gpu_pool *pool;		/* of tables of messages */
-	struct gpu_message **table_free;
+	struct gpu_messages **table_free;
 	int n_table_free;
 	bool has_captured;		/* graphs may run without a call */
 	struct { uint64_t signature; char text[112]; } text[GPU_TEXTS];	/* of calls: what a signature means */
@@ -91,7 +91,7 @@ void gpu_modules_close(struct gpu *g);
 /* After the launch of a call, or of one of several of its exchanges. Takes `messages` (NULL: none), whatever it
  * returns. */
 int gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages,
-    struct gpu_message *messages, struct blink_error *err);
+    struct gpu_messages *messages, struct blink_error *err);
 
 /* The calls before it in other streams end first. */
 int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err);
@@ -102,7 +102,7 @@ CUresult gpu_reap(struct gpu *g);
 
 /* Tables of messages: more of them; one is given back, and the lock is held. */
 int gpu_messages_grow(struct gpu *g, struct blink_error *err);
-void gpu_table_return(struct gpu *g, struct gpu_message *messages);
+void gpu_table_return(struct gpu *g, struct gpu_messages *messages);
 
 /* Of calls that have been made. */
 uint64_t gpu_last_call(void *of);

@@ -139,7 +139,7 @@ struct gpu_state {
 	uint32_t n_pending[GPU_LISTS];
 	uint32_t blocks_here;		/* blocks of kernels that have begun and not ended */
 	struct gpu_pending pending[GPU_LISTS][GPU_PENDING];	/* of call k: k % GPU_LISTS */
-	uint64_t *sent, *received;	/* of each rank: chunks of its channel so far (gpu_message) */
+	uint64_t *sent, *received;	/* of each rank: chunks of each of its GPU_CHANNELS so far (gpu_message) */
 };
 
 /* In host memory that the GPU reads and writes; a rank's own. */
@@ -207,40 +207,65 @@ struct gpu_call {
 	int64_t own_bytes;
 };
 
-/* Messages to and from single ranks (blinkSend, blinkRecv), all of one group in one kernel. A message goes in chunks of
- * GPU_CHANNEL_BYTES through the channel of its pair, which has flags of its own and GPU_CHANNEL_SLOTS slots; chunks are
- * counted over all messages of the pair (gpu_state.sent, received), by which the value of a flag is compared. The first
- * chunk's flag has the signature of the message. A block of its own for each peer and direction takes them in order. */
-enum { GPU_CHANNEL_BYTES = 64 << 10, GPU_CHANNEL_SLOTS = 4 };
-
-struct gpu_channel_slot {
-	uint64_t signature, bytes;	/* of the message, where it begins here */
-	char data[GPU_CHANNEL_BYTES];
+/* Messages to and from single ranks (blinkSend, blinkRecv), all of one group in one kernel. A message is cut into
+ * strips; strip s goes chunk by chunk through channel s of its pair, which has flags of its own and GPU_CHANNEL_SLOTS
+ * slots. Lengths of strips and chunks follow from that of the message (cuda/sizes.h), so that both ranks have the same.
+ * Chunks are counted over all messages of a channel (gpu_state.sent, received), by which the value of a flag is
+ * compared. With the first chunk of a strip goes the signature of the message.
+ *
+ * A queue has what goes through a channel in one direction, strip after strip. Queue q belongs to block q % blocks,
+ * which takes turns with its queues: so a rank has as many blocks as it likes, whatever its peers have. */
+enum {
+	GPU_CHANNELS = 16,		/* of a pair, at most */
+	GPU_CHANNEL_SLOTS = 2,
+	GPU_QUEUES = GPU_MESSAGES * GPU_CHANNELS,	/* of one launch */
+	GPU_QUEUES_OF_BLOCK = 64
 };
 
+/* In the reader's memory; but for `done`, in the publisher's, of what it sends to the peer. */
 struct gpu_channel {
-	struct gpu_flag ready;
-	uint64_t done;			/* in the publisher's memory: of what it sends to the peer */
-	uint64_t unused[3];
-	struct gpu_channel_slot slot[GPU_CHANNEL_SLOTS];
+	struct gpu_flag ready;		/* signatures: of slots */
+	uint64_t done;
+	uint64_t bytes[GPU_CHANNEL_SLOTS];	/* of the chunk in a slot, for the relay */
+	uint64_t unused;
+};
+
+/* Channels of a pair; pointers are to the first one's. */
+struct gpu_channels {
+	struct gpu_channel *in;		/* in the reader's memory */
+	uint64_t *done;			/* in the publisher's memory, sizeof(struct gpu_channel) apart */
+	char *slots;			/* in the reader's memory */
 };
 
 struct gpu_message {
 	char *data;
-	uint64_t bytes;
-	uint64_t signature;		/* of type and count: 0 is not compared */
-	struct gpu_channel *in;		/* in the reader's memory */
-	uint64_t *done;			/* in the publisher's memory */
+	uint64_t bytes, strip, chunk;
+	uint64_t signature;		/* of type and length */
+	struct gpu_channels channels;
 	int32_t peer;
 	int32_t sends;
+};
+
+/* The messages of a pair and direction lie one after the other. */
+struct gpu_queue {
+	uint16_t first, end;		/* messages */
+	uint16_t channel;
+	uint16_t unused;
+};
+
+/* In memory that the GPU reads. */
+struct gpu_messages {
+	struct gpu_message message[GPU_MESSAGES];
+	struct gpu_queue queue[GPU_QUEUES];
 };
 
 struct gpu_exchange {
 	struct gpu_state *state;
 	struct gpu_status *status;
-	int32_t n;
+	const struct gpu_messages *messages;
+	uint64_t slot_bytes;
+	int32_t n_queues;
 	int32_t unused;
-	const struct gpu_message *message;	/* in memory that the GPU reads; by direction and peer, in order */
 };
 
 /* Entries of the modules: one module for each type, of entries blink_TYPE_OP for the operations sum, prod, max and min

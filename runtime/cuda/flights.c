@@ -19,11 +19,11 @@ gpu_messages_grow(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
 	struct gpu_pool *pool = calloc(1, sizeof *pool);
-	size_t table = GPU_MESSAGES * sizeof(struct gpu_message);
+	size_t table = sizeof(struct gpu_messages);
 	int n = TABLES;
 	for (struct gpu_pool *p = l->pool; p; p = p->next)
 		n += TABLES;
-	struct gpu_message **grown = realloc(l->table_free, (size_t)n * sizeof *grown);
+	struct gpu_messages **grown = realloc(l->table_free, (size_t)n * sizeof *grown);
 	l->table_free = grown ? grown : l->table_free;
 	if (!pool || !grown) {
 		free(pool);
@@ -37,12 +37,12 @@ gpu_messages_grow(struct gpu *g, struct blink_error *err)
 	pool->next = l->pool;
 	l->pool = pool;
 	for (int i = 0; i < TABLES; i++)
-		l->table_free[l->n_table_free++] = (struct gpu_message *)((char *)pool->memory + (size_t)i * table);
+		l->table_free[l->n_table_free++] = &((struct gpu_messages *)pool->memory)[i];
 	return blinkSuccess;
 }
 
 void
-gpu_table_return(struct gpu *g, struct gpu_message *messages)
+gpu_table_return(struct gpu *g, struct gpu_messages *messages)
 {
 	struct gpu_launches *l = g->launches;
 	l->table_free[l->n_table_free++] = messages;
@@ -135,7 +135,7 @@ captured(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
 }
 
 int
-gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_message *messages,
+gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_messages *messages,
     struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;

@@ -45,16 +45,18 @@ struct gpu_peer {
 struct gpu_layout {
 	int n_local;
 	size_t ring_bytes, packet_bytes;	/* of a half of a pair */
+	int channels;				/* of a pair, for its messages */
+	size_t slot_bytes, channel_bytes;	/* of a slot; of the slots of a channel */
+	size_t rings_at;			/* of a pair: what is before is flags and packets, at first 0 */
 	size_t peer_bytes, bytes;		/* of each peer, of all */
 };
 void gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out);
 
 /* The pair (publisher, reader) over a route, as pointers for this rank's GPU: it is one of the
- * two. Likewise the channel of their messages. */
+ * two. Likewise the channels of their messages. */
 struct gpu;
 void gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_pair *out);
-struct gpu_channel *gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route,
-    uint64_t **done);
+void gpu_channels_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_channels *out);
 
 /* What rank `owner` has in its memory for rank `other`, as gpu_pair_of. */
 struct gpu_meeting *gpu_meeting_of(const struct gpu *g, int owner, int other, enum gpu_route route);

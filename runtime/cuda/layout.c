@@ -1,14 +1,14 @@
 /* What is where in a region, and in memory of the host for ranks on other servers. */
 #include "cuda/relay.h"
 
-/* Of what belongs to a peer: flags, packets, rings, whose halves are one window of copies. All begin at multiples of
- * LINE_BYTES. */
+/* Of what belongs to a peer: flags, packets, rings, whose halves are one window of copies, and slots of messages. All
+ * begin at multiples of LINE_BYTES. */
 enum {
 	LINE_BYTES = 128,
 	READY_AT = 0,
 	DONE_AT = GPU_FLAGS * (int)sizeof(struct gpu_flag),
 	CHANNEL_AT = DONE_AT + GPU_FLAGS * 8,
-	MEETING_AT = (CHANNEL_AT + (int)sizeof(struct gpu_channel) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES,
+	MEETING_AT = CHANNEL_AT + GPU_CHANNELS * (int)sizeof(struct gpu_channel),
 	PACKETS_AT = (MEETING_AT + (int)sizeof(struct gpu_meeting) + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES
 };
 
@@ -17,6 +17,9 @@ enum {
 
 /* Pages of the host, on any machine: parts of a region are registered by themselves. */
 #define PAGE (64 * KIB)
+
+/* Of a message: fewer channels rather than smaller slots, where many ranks leave a pair little memory. */
+#define SLOT_LEAST (64 * KIB)
 
 /* total, divided by the number of peers; but not more than most nor less than least. */
 static size_t
@@ -32,7 +35,12 @@ gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out)
 	out->n_local = n_local;
 	out->packet_bytes = n_local < n_ranks ? 0 : share(16 * MIB, n_ranks, 128 * KIB, 576 * KIB);
 	out->ring_bytes = share(64 * MIB, n_ranks, 256 * KIB, 4 * MIB);
-	out->peer_bytes = (PACKETS_AT + 2 * out->packet_bytes + 2 * out->ring_bytes + PAGE - 1) / PAGE * PAGE;
+	size_t slots = share(64 * MIB, n_ranks, 256 * KIB, 8 * MIB), channels = slots / GPU_CHANNEL_SLOTS / SLOT_LEAST;
+	out->channels = channels < GPU_CHANNELS ? (int)channels : GPU_CHANNELS;
+	out->slot_bytes = slots / (size_t)out->channels / GPU_CHANNEL_SLOTS / LINE_BYTES * LINE_BYTES;
+	out->channel_bytes = GPU_CHANNEL_SLOTS * out->slot_bytes;
+	out->rings_at = PACKETS_AT + 2 * out->packet_bytes;
+	out->peer_bytes = (out->rings_at + 2 * out->ring_bytes + slots + PAGE - 1) / PAGE * PAGE;
 	out->bytes = (size_t)n_local * out->peer_bytes;
 }
 
@@ -58,18 +66,21 @@ gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route
 	out->letter = NULL;
 	for (int half = 0; half < 2; half++) {
 		out->packets[half] = at + PACKETS_AT + (size_t)half * l->packet_bytes;
-		out->ring[half] = at + PACKETS_AT + 2 * l->packet_bytes + (size_t)half * l->ring_bytes;
+		out->ring[half] = at + l->rings_at + (size_t)half * l->ring_bytes;
 	}
 }
 
-struct gpu_channel *
-gpu_channel_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, uint64_t **done)
+void
+gpu_channels_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, struct gpu_channels *out)
 {
-	if (route == GPU_ROUTE_NET)
-		return gpu_remote_channel(g, publisher, reader, done);
-	struct gpu_channel *back = (void *)(part_of(g, publisher, reader, route) + CHANNEL_AT);
-	*done = &back->done;
-	return (void *)(part_of(g, reader, publisher, route) + CHANNEL_AT);
+	if (route == GPU_ROUTE_NET) {
+		gpu_remote_channels(g, publisher, reader, out);
+		return;
+	}
+	char *at = part_of(g, reader, publisher, route), *back = part_of(g, publisher, reader, route);
+	*out = (struct gpu_channels){ .in = (void *)(at + CHANNEL_AT),
+	    .done = &((struct gpu_channel *)(void *)(back + CHANNEL_AT))->done,
+	    .slots = at + g->layout.rings_at + 2 * g->layout.ring_bytes };
 }
 
 struct gpu_meeting *

@@ -11,7 +11,8 @@
 int
 gpu_state_open(struct gpu *g, struct blink_error *err)
 {
-	size_t counts = (size_t)g->self->n_ranks * sizeof(uint64_t), bytes = sizeof *g->state + 2 * counts;
+	size_t counts = (size_t)g->self->n_ranks * GPU_CHANNELS * sizeof(uint64_t);
+	size_t bytes = sizeof *g->state + 2 * counts;
 	CUdeviceptr state = 0;
 	void *status = NULL;
 	if (CHECK(g, memory_alloc(&state, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device)

@@ -1,13 +1,18 @@
 /* Messages to and from single ranks: all of a group in one kernel, if they fit.
  *
- * A kernel has a block for each peer and direction, and its list of messages lies in memory of the host, which the GPU
- * reads: nothing is uploaded. A list belongs to its launch until that has ended; in a capture, for ever.
+ * A message is cut into strips, which go through as many channels of its pair; the strips of a channel in one
+ * direction are a queue. A kernel has a block for each queue, as long as there are enough, or blocks take turns with
+ * theirs. Its messages and queues are in memory of the host, which the GPU reads: nothing is uploaded. They belong to
+ * their launch until that has ended; in a capture, for ever.
  *
- * Groups with more messages than a list has room for, or more peers than there are blocks, take several kernels. Two
- * ranks must then not wait for each other's later ones, so messages go in an order that both know: first by their
- * number among those of the same pair and direction, a few at a time, then by the distance between the ranks. Of a
- * class of these, all ranks' messages match, and of several classes, all ranks finish the same one first. */
+ * Groups with more messages or queues than a kernel has room for take several. Two ranks must then not wait for each
+ * other's later ones, so messages go in an order that both know: first by their number among those of the same pair
+ * and direction, a few at a time, then by the distance between the ranks. Of a class of these, all ranks' messages
+ * match, and of several classes, all ranks finish the same one first. A rank whose messages fit into one kernel has
+ * all of them under way at once, and waits for no class. */
 #include "cuda/calls.h"
+#include "cuda/sizes.h"
+#include "support/debug.h"
 #include "support/error.h"
 
 #include <stdlib.h>
@@ -15,11 +20,11 @@
 
 /* ---- tables ---- */
 
-static struct gpu_message *
+static struct gpu_messages *
 take_table(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
-	struct gpu_message *out = NULL;
+	struct gpu_messages *out = NULL;
 	pthread_mutex_lock(&l->lock);
 	if (l->n_table_free == 0)
 		gpu_reap(g);
@@ -54,6 +59,14 @@ signature_of(const struct message *m)
 	return m->bytes * 64 + m->signature + 1;
 }
 
+static struct gpu_message_sizes
+sizes_of(const struct gpu *g, const struct message *m)
+{
+	struct gpu_message_sizes sizes;
+	gpu_message_sizes_choose((int64_t)m->bytes, g->layout.channels, (int64_t)g->layout.slot_bytes, &sizes);
+	return sizes;
+}
+
 static void
 put(struct gpu *g, const struct message *m, struct gpu_message *out)
 {
@@ -61,61 +74,78 @@ put(struct gpu *g, const struct message *m, struct gpu_message *out)
 	const struct gpu_peer *peer = &g->peer[m->peer];
 	enum gpu_route route = peer->local < 0 ? GPU_ROUTE_NET
 	    : peer->direct || !peer->region[GPU_ROUTE_HOST] ? GPU_ROUTE_DIRECT : GPU_ROUTE_HOST;
-	*out = (struct gpu_message){ .data = m->data, .bytes = m->bytes, .signature = signature_of(m),
-	    .peer = m->peer, .sends = m->sends };
-	out->in = gpu_channel_of(g, m->sends ? me : m->peer, m->sends ? m->peer : me, route, &out->done);
+	struct gpu_message_sizes sizes = sizes_of(g, m);
+	*out = (struct gpu_message){ .data = m->data, .bytes = m->bytes, .strip = (uint64_t)sizes.strip,
+	    .chunk = (uint64_t)sizes.chunk, .signature = signature_of(m), .peer = m->peer, .sends = m->sends };
+	gpu_channels_of(g, m->sends ? me : m->peer, m->sends ? m->peer : me, route, &out->channels);
 }
 
 /* The messages of a class, by direction and peer; of a pair in their order. Returns how many there are. */
 static int
-collect(struct group *group, int turn, int from, struct gpu_message *out, int *n_blocks)
+collect(struct group *group, int turn, int from, struct gpu_messages *out, int *n_queues)
 {
 	struct gpu *g = group->g;
 	const struct rank_state *self = g->self;
 	int n = 0;
 	for (int k = 0; k < 2 * self->n_ranks; k++) {
-		int peer = k / 2, i = 0, before = n;
+		int peer = k / 2, i = 0, first = n, channels = 0;
 		for (struct message *m = group->call->message; m; m = m->next) {
 			if (m->peer != peer || m->sends != (k % 2 == 0) || m->bytes == 0)
 				continue;
-			int away = distance(self, m);
-			if (i++ / group->per_pair == turn && away >= from && away < from + group->distances)
-				put(g, m, &out[n++]);
+			int away = distance(self, m), needs = sizes_of(g, m).channels;
+			if (i++ / group->per_pair != turn || away < from || away >= from + group->distances)
+				continue;
+			put(g, m, &out->message[n++]);
+			channels = needs > channels ? needs : channels;
 		}
-		*n_blocks += n > before;
+		for (int c = 0; c < channels; c++)
+			out->queue[(*n_queues)++] = (struct gpu_queue){ .first = (uint16_t)first,
+			    .end = (uint16_t)n, .channel = (uint16_t)c };
 	}
 	return n;
 }
 
 static int
-launch(struct group *group, struct gpu_message *table, int n, int n_blocks, struct blink_error *err)
+launch(struct group *group, struct gpu_messages *table, int n, int n_queues, struct blink_error *err)
 {
 	struct gpu *g = group->g;
-	struct gpu_exchange p = { .state = g->state, .status = g->status, .n = n, .message = table };
+	struct gpu_exchange p = { .state = g->state, .status = g->status, .messages = table,
+	    .slot_bytes = g->layout.slot_bytes, .n_queues = n_queues };
+	unsigned blocks = (unsigned)(n_queues < g->blocks ? n_queues : g->blocks);
 	void *parameters[] = { &p };
 	CUfunction kernel;
 	if (gpu_function(g, "move", 1, &kernel, err) != blinkSuccess || gpu_order(g, group->to, err) != blinkSuccess
-	    || driver_check(g->d, g->d->launch(kernel, (unsigned)n_blocks, 1, 1, (unsigned)g->threads, 1, 1, 0,
-	    group->to->stream, parameters, NULL), err, "launch the kernel of messages") != blinkSuccess)
+	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, group->to->stream,
+	    parameters, NULL), err, "launch the kernel of messages") != blinkSuccess)
 		return err->code;
+	debug_say(DEBUG_TRACE, g->self->rank, "%d messages: %u blocks, %d queues", n, blocks, n_queues);
 	return gpu_launched(g, group->to, group->call->number, n, table, err);
 }
 
 static int
 launch_class(struct group *group, int turn, int from, struct blink_error *err)
 {
-	int n_blocks = 0;
-	struct gpu_message *table = take_table(group->g, err);
+	int n_queues = 0;
+	struct gpu_messages *table = take_table(group->g, err);
 	if (!table)
 		return err->code;
-	int n = collect(group, turn, from, table, &n_blocks);
+	int n = collect(group, turn, from, table, &n_queues);
 	group->n_left -= n;
 	if (n > 0)
-		return launch(group, table, n, n_blocks, err);
+		return launch(group, table, n, n_queues, err);
 	pthread_mutex_lock(&group->g->launches->lock);
 	gpu_table_return(group->g, table);
 	pthread_mutex_unlock(&group->g->launches->lock);
 	return blinkSuccess;
+}
+
+/* Peers of a class, so that its messages and queues have room whatever their lengths. */
+static int
+distances_of(const struct gpu *g)
+{
+	int queues = g->blocks * GPU_QUEUES_OF_BLOCK / g->layout.channels;
+	int most = (queues < GPU_MESSAGES ? queues : GPU_MESSAGES) / 2;
+	return most < g->self->n_ranks ? most : g->self->n_ranks;
 }
 
 int
@@ -124,11 +154,13 @@ gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *t
 	const struct rank_state *self = g->self;
 	struct group group = { .g = g, .call = call, .to = to, .per_pair = call->n_messages,
 	    .distances = self->n_ranks };
-	for (const struct message *m = call->message; m; m = m->next)
+	int queues = 0;			/* or more */
+	for (const struct message *m = call->message; m; m = m->next) {
 		group.n_left += m->bytes > 0;
-	if (call->n_messages > GPU_MESSAGES || 2 * self->n_ranks > g->blocks) {
-		int most = g->blocks / 2 < GPU_MESSAGES / 2 ? g->blocks / 2 : GPU_MESSAGES / 2;
-		group.distances = most > self->n_ranks ? self->n_ranks : most > 1 ? most : 1;
+		queues += m->bytes > 0 ? sizes_of(g, m).channels : 0;
+	}
+	if (group.n_left > GPU_MESSAGES || queues > GPU_QUEUES_OF_BLOCK * g->blocks) {
+		group.distances = distances_of(g);
 		group.per_pair = GPU_MESSAGES / 2 / group.distances;
 	}
 	for (int turn = 0; group.n_left > 0; turn++)

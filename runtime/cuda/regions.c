@@ -222,8 +222,7 @@ zero_region(struct gpu *g, CUdeviceptr at, struct blink_error *err)
 {
 	const struct gpu_layout *l = &g->layout;
 	for (int i = 0; i < l->n_local && err->code == blinkSuccess; i++)
-		gpu_zero(g, at + (size_t)i * l->peer_bytes, l->peer_bytes - 2 * l->ring_bytes + GPU_GREETING_BYTES,
-		    err);
+		gpu_zero(g, at + (size_t)i * l->peer_bytes, l->rings_at + GPU_GREETING_BYTES, err);
 	return err->code;
 }
 

@@ -59,13 +59,14 @@ struct strip {
 struct relay_peer {
 	struct gpu_remote *out, *in;	/* what this rank publishes, and what it reads */
 	struct strip *strip;		/* [GPU_FLAGS]; NULL: it is on this server */
-	uint64_t sent, told;		/* of the channels */
-	uint64_t left;			/* bytes of the message that its next chunk belongs to; 0: of a new one */
+	uint64_t sent[GPU_CHANNELS], told[GPU_CHANNELS];
 };
 
 struct gpu_relay {
 	struct rank_state *self;
 	size_t half;			/* bytes of rings */
+	int channels;
+	size_t slot_bytes;		/* of their slots */
 	void *memory;
 	struct relay_peer *peer;	/* of each rank */
 	_Atomic int64_t strips;		/* of a pair: the most of any call so far */
@@ -103,12 +104,12 @@ gpu_remote_pair(const struct gpu *g, int publisher, int reader, struct gpu_pair 
 	    end->ring + g->layout.ring_bytes }, .letter = publisher == g->self->rank ? end->letter : NULL };
 }
 
-struct gpu_channel *
-gpu_remote_channel(const struct gpu *g, int publisher, int reader, uint64_t **done)
+void
+gpu_remote_channels(const struct gpu *g, int publisher, int reader, struct gpu_channels *out)
 {
-	struct gpu_channel *channel = &end_of(g, publisher, reader)->channel;
-	*done = &channel->done;
-	return channel;
+	struct gpu_remote *end = end_of(g, publisher, reader);
+	*out = (struct gpu_channels){ .in = end->channel, .done = &end->channel->done,
+	    .slots = end->ring + 2 * g->layout.ring_bytes };
 }
 
 /* ---- sending ---- */
@@ -177,32 +178,30 @@ relay_done(struct gpu_relay *r, int to, uint32_t number)
 	return true;
 }
 
-/* A slot goes with its header. */
-static void
-send_slot(struct gpu_relay *r, int to, struct relay_peer *peer)
+/* Of chunk `count` of a channel. */
+static char *
+slot_of(const struct gpu_relay *r, struct gpu_remote *end, uint32_t channel, uint64_t count)
 {
-	const struct gpu_channel_slot *slot = &peer->out->channel.slot[peer->sent % GPU_CHANNEL_SLOTS];
-	if (peer->left == 0)
-		peer->left = slot->bytes;
-	uint64_t bytes = peer->left < GPU_CHANNEL_BYTES ? peer->left : GPU_CHANNEL_BYTES;
-	peer->left -= bytes;
-	peer->sent++;
-	const struct net_message m = { .lane = NET_CHANNEL, .flag = peer->sent,
-	    .bytes = offsetof(struct gpu_channel_slot, data) + bytes };
-	rank_send(r->self, to, &m, slot);
+	return end->ring + 2 * r->half + (channel * GPU_CHANNEL_SLOTS + count % GPU_CHANNEL_SLOTS) * r->slot_bytes;
 }
 
 static bool
-relay_channel(struct gpu_relay *r, int to)
+relay_channel(struct gpu_relay *r, int to, uint32_t number)
 {
 	struct relay_peer *peer = &r->peer[to];
-	uint64_t ready = load64(&peer->out->channel.ready.value), done = load64(&peer->in->channel.done);
-	bool moved = peer->sent < ready || peer->told < done;
-	while (peer->sent < ready)
-		send_slot(r, to, peer);
-	if (peer->told < done) {
-		const struct net_message m = { .lane = NET_CHANNEL | NET_DONE, .flag = done };
-		peer->told = done;
+	struct gpu_channel *out = &peer->out->channel[number];
+	uint64_t *sent = &peer->sent[number], *told = &peer->told[number];
+	uint64_t ready = load64(&out->ready.value), done = load64(&peer->in->channel[number].done);
+	bool moved = *sent < ready || *told < done;
+	for (; *sent < ready; ++*sent) {
+		const struct net_message m = { .lane = number | NET_CHANNEL, .flag = *sent + 1,
+		    .signature = out->ready.signature[*sent % GPU_CHANNEL_SLOTS],
+		    .bytes = out->bytes[*sent % GPU_CHANNEL_SLOTS] };
+		rank_send(r->self, to, &m, slot_of(r, peer->out, number, *sent));
+	}
+	if (*told < done) {
+		const struct net_message m = { .lane = number | NET_CHANNEL | NET_DONE, .flag = done };
+		*told = done;
 		rank_send(r->self, to, &m, NULL);
 	}
 	return moved;
@@ -221,7 +220,8 @@ look(struct gpu_relay *r)
 			moved = relay_strip(r, i, s) || moved;
 			moved = relay_done(r, i, s) || moved;
 		}
-		moved = relay_channel(r, i) || moved;
+		for (uint32_t c = 0; c < (uint32_t)r->channels; c++)
+			moved = relay_channel(r, i, c) || moved;
 	}
 	return moved;
 }
@@ -242,8 +242,9 @@ gpu_relay_place(void *gpu, int from, const struct net_message *m)
 	uint64_t at = (uint64_t)m->place * UNIT, call = m->flag >> 24;
 	if (!peer || m->flag == 0)
 		return NET_REFUSED;
-	if (m->lane == NET_CHANNEL && m->place == 0 && m->bytes <= sizeof(struct gpu_channel_slot))
-		return &peer->in->channel.slot[(m->flag - 1) % GPU_CHANNEL_SLOTS];
+	if ((m->lane & NET_CHANNEL) && (m->lane & ~NET_CHANNEL) < (uint32_t)r->channels && m->place == 0
+	    && m->bytes <= r->slot_bytes)
+		return slot_of(r, peer->in, m->lane & ~NET_CHANNEL, m->flag - 1);
 	if (m->lane >= GPU_FLAGS || at > r->half || m->bytes > r->half - at)
 		return NET_REFUSED;
 	return peer->in->ring + (call & 1) * r->half + at;
@@ -254,10 +255,14 @@ gpu_relay_arrived(void *gpu, int from, const struct net_message *m)
 {
 	struct relay_peer *peer = peer_of(atomic_load(&((struct gpu *)gpu)->hears), from);
 	uint32_t number = m->lane & ~(NET_DONE | NET_CHANNEL);
-	if (!peer || number >= GPU_FLAGS)
+	if (!peer || number >= (m->lane & NET_CHANNEL ? GPU_CHANNELS : GPU_FLAGS))
 		return;
-	if (m->lane & NET_CHANNEL) {
-		store64(m->lane & NET_DONE ? &peer->out->channel.done : &peer->in->channel.ready.value, m->flag);
+	if ((m->lane & NET_CHANNEL) && (m->lane & NET_DONE)) {
+		store64(&peer->out->channel[number].done, m->flag);
+	} else if (m->lane & NET_CHANNEL) {
+		struct gpu_flag *ready = &peer->in->channel[number].ready;
+		store64(&ready->signature[(m->flag - 1) % GPU_CHANNEL_SLOTS], m->signature);
+		store64(&ready->value, m->flag);
 	} else if (m->lane & NET_DONE) {
 		store64(&peer->out->done[number], m->flag);
 	} else {
@@ -350,7 +355,8 @@ gpu_relay_expect(struct gpu *g, int64_t strips)
 static size_t
 end_bytes(const struct gpu *g)
 {
-	return sizeof(struct gpu_remote) + 2 * g->layout.ring_bytes;
+	size_t slots = (size_t)g->layout.channels * g->layout.channel_bytes;
+	return sizeof(struct gpu_remote) + 2 * g->layout.ring_bytes + slots;
 }
 
 /* Rings are not read before they are written. */
@@ -378,7 +384,8 @@ gpu_relay_open(struct gpu *g, struct blink_error *err)
 	if (!r)
 		return set_error_memory(err);
 	g->relay = r;
-	*r = (struct gpu_relay){ .self = g->self, .half = g->layout.ring_bytes };
+	*r = (struct gpu_relay){ .self = g->self, .half = g->layout.ring_bytes,
+	    .channels = g->layout.channels, .slot_bytes = g->layout.slot_bytes };
 	pthread_cond_init(&r->wake, NULL);
 	if (!(r->peer = calloc((size_t)n, sizeof *r->peer)))
 		return set_error_memory(err);

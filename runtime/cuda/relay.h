@@ -5,18 +5,18 @@
 #include "cuda/gpu.h"
 
 /* Memory of the host for one direction of a pair, the same on both servers: one is the publisher's and one the
- * reader's. Two halves of rings follow. */
+ * reader's. Two halves of rings follow, and the slots of messages. */
 struct gpu_remote {
 	struct gpu_flag ready[GPU_FLAGS];
 	uint64_t done[GPU_FLAGS];
 	struct gpu_letter letter[2 * GPU_FLAGS];	/* the publisher's alone */
-	struct gpu_channel channel;
+	struct gpu_channel channel[GPU_CHANNELS];
 	_Alignas(128) char ring[];
 };
 
-/* The pair (publisher, reader), on two servers, and the channel of its messages: this rank's end. */
+/* The pair (publisher, reader), on two servers, and the channels of its messages: this rank's end. */
 void gpu_remote_pair(const struct gpu *g, int publisher, int reader, struct gpu_pair *out);
-struct gpu_channel *gpu_remote_channel(const struct gpu *g, int publisher, int reader, uint64_t **done);
+void gpu_remote_channels(const struct gpu *g, int publisher, int reader, struct gpu_channels *out);
 
 /* Memory for all ranks on other servers, zeroed; nothing where there are none. The context is current. */
 int gpu_relay_open(struct gpu *g, struct blink_error *err);

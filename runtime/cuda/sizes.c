@@ -180,3 +180,21 @@ gpu_copy_sizes_choose(const struct gpu_asked *asked, struct gpu_copy_sizes *out)
 	    .chunk = chunk, .slot_bytes = slot, .share = room };
 	return true;
 }
+
+static int64_t
+parts_of(int64_t whole, int64_t part)
+{
+	return (whole + part - 1) / part;
+}
+
+/* Over one hop, in equal chunks. */
+void
+gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct gpu_message_sizes *out)
+{
+	int64_t strip = parts_of(greatest(FLAG_STRIP, parts_of(bytes, channels)), CHUNK_SHORT) * CHUNK_SHORT;
+	int64_t best = root_of(least(strip, (int64_t)1 << 40) * CHUNK_COST);
+	int64_t chunks = parts_of(strip, between(CHUNK_ROUND, best, slot_bytes));
+	int64_t chunk = least(parts_of(parts_of(strip, chunks), CHUNK_SHORT) * CHUNK_SHORT, slot_bytes);
+	*out = (struct gpu_message_sizes){ .strip = strip, .chunk = chunk,
+	    .channels = (int)parts_of(bytes, strip) };
+}

@@ -38,6 +38,12 @@ struct gpu_copy_sizes {
 	int64_t share;			/* bytes of a lane in its pair's window */
 };
 
+/* Of a message between two ranks, in bytes: strips, one for each channel of the pair that it takes, and chunks. */
+struct gpu_message_sizes {
+	int64_t strip, chunk;		/* multiples of 16 */
+	int channels;
+};
+
 /* Elements of the longest segment of any part. */
 int64_t gpu_longest(const RankProgram *prog, const int64_t *part_end);
 
@@ -46,5 +52,8 @@ int gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struc
 
 /* False: segments are too long for the chunks that windows have room for, or there are too many lanes. */
 bool gpu_copy_sizes_choose(const struct gpu_asked *asked, struct gpu_copy_sizes *out);
+
+/* Of a message of `bytes`, above 0, to a pair of that many channels, with slots of slot_bytes. */
+void gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct gpu_message_sizes *out);
 
 #endif

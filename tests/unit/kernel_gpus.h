@@ -8,7 +8,7 @@
 #include "fibers.h"
 #include "random_schedule.h"
 
-enum { RING_BYTES = 32 << 10, PACKET_BYTES = 32 << 10 };
+enum { RING_BYTES = 32 << 10, PACKET_BYTES = 32 << 10, CHANNELS = 4, SLOT_BYTES = 4 << 10 };
 
 /* ---- GPUs ---- */
 
@@ -17,7 +17,8 @@ struct pair_memory {
 	struct gpu_flag ready[GPU_FLAGS];
 	uint64_t done[GPU_FLAGS];
 	_Alignas(16) char packets[2][PACKET_BYTES], ring[2][RING_BYTES];
-	struct gpu_channel channel;
+	struct gpu_channel channel[CHANNELS];
+	_Alignas(16) char slots[CHANNELS * GPU_CHANNEL_SLOTS][SLOT_BYTES];
 };
 
 struct gpus {
@@ -25,7 +26,7 @@ struct gpus {
 	struct pair_memory *of[MAX_RANKS];	/* [peer] */
 	struct gpu_state *state[MAX_RANKS];
 	struct gpu_status status[MAX_RANKS];
-	uint64_t sent[MAX_RANKS][MAX_RANKS], received[MAX_RANKS][MAX_RANKS];
+	uint64_t sent[MAX_RANKS][MAX_RANKS][GPU_CHANNELS], received[MAX_RANKS][MAX_RANKS][GPU_CHANNELS];
 };
 
 static void *
@@ -45,8 +46,8 @@ gpus_new(int n)
 	for (int r = 0; r < n; r++) {
 		g->of[r] = zeroed((size_t)n * sizeof *g->of[r]);
 		g->state[r] = zeroed(sizeof *g->state[r]);
-		g->state[r]->sent = g->sent[r];
-		g->state[r]->received = g->received[r];
+		g->state[r]->sent = g->sent[r][0];
+		g->state[r]->received = g->received[r][0];
 		g->status[r].awaits = -1;
 		add_region(g->of[r], (size_t)n * sizeof *g->of[r], r, true);
 		add_region(g->state[r], sizeof *g->state[r], r, false);

@@ -8,10 +8,9 @@ enum { MAILS = 2 * MAX_RANKS * MAX_RANKS };
 
 struct mail {
 	struct gpu_exchange exchange[MAX_RANKS];
-	struct gpu_message message[MAX_RANKS][GPU_MESSAGES];
+	struct gpu_messages *messages[MAX_RANKS];
 	struct grid grid[MAX_RANKS];
-	unsigned blocks[MAX_RANKS];
-	int n;
+	int n, n_messages[MAX_RANKS];
 	int from[MAILS], to[MAILS];
 	size_t bytes[MAILS];
 	char *memory[2 * MAILS], *sent[MAILS], *received[MAILS];
@@ -27,25 +26,46 @@ mail_memory(char **memory, int rank, size_t bytes)
 	return m;
 }
 
+/* Of a message of that length: any strips and chunks, of whole vectors, the same on both ranks. */
+static void
+cut(uint64_t bytes, struct gpu_message *m)
+{
+	int channels = 1 + (int)(bytes % CHANNELS), chunks = 1 + (int)(bytes / 3 % 5);
+	m->strip = (bytes / (uint64_t)channels + 16) / 16 * 16;
+	m->chunk = (m->strip / (uint64_t)chunks + 16) / 16 * 16;
+	m->chunk = m->chunk < SLOT_BYTES ? m->chunk : SLOT_BYTES;
+}
+
 static void
 add_message(struct gpus *g, struct mail *m, int i, bool sends, size_t wrong)
 {
 	int rank = sends ? m->from[i] : m->to[i], peer = sends ? m->to[i] : m->from[i];
 	struct gpu_exchange *x = &m->exchange[rank];
-	struct gpu_message *all = m->message[rank];
-	if (x->n == 0 || all[x->n - 1].peer != peer || all[x->n - 1].sends != sends)
-		m->blocks[rank]++;
-	all[x->n++] = (struct gpu_message){ sends ? m->sent[i] : m->received[i], m->bytes[i] + (sends ? 0 : wrong),
-	    (uint64_t)(i % 3), &g->of[m->to[i]][m->from[i]].channel, &g->of[m->from[i]][m->to[i]].channel.done,
-	    peer, sends };
+	struct gpu_messages *all = m->messages[rank];
+	struct pair_memory *in = &g->of[m->to[i]][m->from[i]], *back = &g->of[m->from[i]][m->to[i]];
+	struct gpu_message out = { sends ? m->sent[i] : m->received[i], m->bytes[i] + (sends ? 0 : wrong), 0, 0, 0,
+	    { in->channel, &back->channel->done, in->slots[0] }, peer, sends };
+	int at = m->n_messages[rank]++;
+	out.signature = 8 * out.bytes + (uint64_t)(i % 3);
+	cut(out.bytes, &out);
+	all->message[at] = out;
+	if (at > 0 && all->message[at - 1].peer == peer && all->message[at - 1].sends == sends) {
+		for (int c = 1; c <= CHANNELS; c++)
+			all->queue[x->n_queues - c].end++;
+		return;
+	}
+	for (int c = 0; c < CHANNELS; c++)
+		all->queue[x->n_queues++] = (struct gpu_queue){ (uint16_t)at, (uint16_t)(at + 1), (uint16_t)c, 0 };
 }
 
 /* Between all pairs, also of a rank with itself. wrong: bytes by which they are longer for who gets them. */
 static struct mail *
 new_mail(struct gpus *g, size_t wrong)
 {
-	static const size_t sizes[] = { 0, 1, 3, 16, 1000, 65536, 65537, 140000 };
+	static const size_t sizes[] = { 0, 1, 3, 16, 1000, 16384, 16387, 35001 };
 	struct mail *m = zeroed(sizeof *m);
+	for (int r = 0; r < g->n; r++)
+		m->messages[r] = zeroed(sizeof *m->messages[r]);
 	for (int p = 0; p < g->n; p++)
 		for (int q = 0; q < g->n; q++)
 			for (int k = below(3); k > 0; k--) {
@@ -65,8 +85,9 @@ new_mail(struct gpus *g, size_t wrong)
 	for (int r = 0; r < g->n; r++) {
 		m->exchange[r].state = g->state[r];
 		m->exchange[r].status = &g->status[r];
-		m->exchange[r].message = m->message[r];
-		add_region(m->message[r], sizeof m->message[r], r, false);
+		m->exchange[r].messages = m->messages[r];
+		m->exchange[r].slot_bytes = SLOT_BYTES;
+		add_region(m->messages[r], sizeof *m->messages[r], r, false);
 	}
 	return m;
 }
@@ -79,8 +100,12 @@ run_mail(struct gpus *g, struct mail *m)
 	bool good = true;
 	while (strcmp(kernel->name, "blink_messages") != 0)
 		kernel++;
-	for (int r = 0; r < g->n; r++)
-		launch(kernel, r, m->blocks[r], 1 + (unsigned)below(4), &m->exchange[r], &m->grid[r]);
+	for (int r = 0; r < g->n; r++) {
+		int queues = m->exchange[r].n_queues, least = (queues - 1) / GPU_QUEUES_OF_BLOCK + 1;
+		int blocks = below(2) ? queues : least + below(4);
+		if (queues > 0)
+			launch(kernel, r, (unsigned)blocks, 1 + (unsigned)below(4), &m->exchange[r], &m->grid[r]);
+	}
 	while (n_running > 0) {
 		run_round();
 		stop_together(g);
@@ -95,6 +120,8 @@ free_mail(struct mail *m)
 {
 	for (int i = 0; i < 2 * m->n; i++)
 		free(m->memory[i]);
+	for (int r = 0; r < MAX_RANKS; r++)
+		free(m->messages[r]);
 	free(m);
 }
 

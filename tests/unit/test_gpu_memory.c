@@ -207,20 +207,21 @@ processes_play(int n, bool (*play)(struct rank *))
 /* ---- regions ---- */
 
 /* Places of a pair: those in the reader's memory, which the publisher writes, and those in the publisher's. */
-enum { IN_READER = 10, IN_PUBLISHER = 3, PLACES = IN_READER + IN_PUBLISHER };
+enum { IN_READER = 12, IN_PUBLISHER = 4, PLACES = IN_READER + IN_PUBLISHER };
 
 static void
 places_of(const struct gpu *g, int publisher, int reader, enum gpu_route route, void *place[PLACES])
 {
 	const struct gpu_layout *l = &g->layout;
 	struct gpu_pair p;
-	uint64_t *done;
+	struct gpu_channels c;
 	gpu_pair_of(g, publisher, reader, route, &p);
-	struct gpu_channel *c = gpu_channel_of(g, publisher, reader, route, &done);
+	gpu_channels_of(g, publisher, reader, route, &c);
 	void *const all[PLACES] = { &p.ready[0].value, &p.ready[GPU_FLAGS - 1].signature[1], p.packets[0],
 	    p.packets[0] + l->packet_bytes - 8, p.packets[1], p.ring[0], p.ring[1], p.ring[1] + l->ring_bytes - 8,
-	    &c->ready.value, c->slot[GPU_CHANNEL_SLOTS - 1].data + GPU_CHANNEL_BYTES - 8, &p.done[0],
-	    &p.done[GPU_FLAGS - 1], done };
+	    &c.in[0].ready.value, &c.in[GPU_CHANNELS - 1].bytes[1], c.slots,
+	    c.slots + (size_t)l->channels * l->channel_bytes - 8, &p.done[0], &p.done[GPU_FLAGS - 1], c.done,
+	    (char *)c.done + (GPU_CHANNELS - 1) * sizeof(struct gpu_channel) };
 	memcpy(place, all, sizeof all);
 }
 
@@ -356,11 +357,12 @@ state_is_clear(struct rank *r)
 	struct gpu *g = gpu_of(r);
 	struct blink_error err = { 0 };
 	struct gpu_state *copy = calloc(1, sizeof *copy);
-	uint64_t counts[2 * MOST];
+	uint64_t counts[2 * MOST * GPU_CHANNELS];
+	int n = r->n * GPU_CHANNELS;
 	bool good = copy && gpu_copy(g, copy, g->state, sizeof *copy, &err) == blinkSuccess && copy->call == 0
-	    && copy->n_pending[0] == 0 && copy->received == copy->sent + r->n
-	    && gpu_copy(g, counts, copy->sent, 2 * (size_t)r->n * 8, &err) == blinkSuccess;
-	for (int i = 0; i < 2 * r->n; i++)
+	    && copy->n_pending[0] == 0 && copy->received == copy->sent + n
+	    && gpu_copy(g, counts, copy->sent, 2 * (size_t)n * 8, &err) == blinkSuccess;
+	for (int i = 0; i < 2 * n; i++)
 		good = good && counts[i] == 0;
 	free(copy);
 	return good && g->status->stop == 0 && g->status->awaits == -1;

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RANKS = 3, BESIDE = 1, FAR = 2, MOST = 64, HALF = 64 << 10 };
+enum { RANKS = 3, BESIDE = 1, FAR = 2, MOST = 64, HALF = 64 << 10, CHANNELS = 2, SLOT = 1 << 10 };
 
 static int n_failed;
 
@@ -122,6 +122,9 @@ open_rank(void)
 	    .launches = &rank.launches };
 	g->layout.n_local = 2;
 	g->layout.ring_bytes = HALF;
+	g->layout.channels = CHANNELS;
+	g->layout.slot_bytes = SLOT;
+	g->layout.channel_bytes = GPU_CHANNEL_SLOTS * SLOT;
 	if (gpu_relay_open(g, &err) != blinkSuccess)
 		return false;
 	gpu_remote_pair(g, 0, FAR, &rank.to);
@@ -232,29 +235,33 @@ test_end(void)
 static void
 test_messages(void)
 {
-	const uint64_t header = offsetof(struct gpu_channel_slot, data);
-	uint64_t *done, *read;
+	struct gpu_channels to, from;
 	bool good = open_rank();
-	struct gpu_channel *out = gpu_remote_channel(&rank.gpu, 0, FAR, &done);
-	struct gpu_channel *in = gpu_remote_channel(&rank.gpu, FAR, 0, &read);
-	out->slot[0].bytes = GPU_CHANNEL_BYTES + 7;
-	out->slot[2].bytes = 20;
-	__atomic_store_n(&out->ready.value, 3, __ATOMIC_RELEASE);
-	good = good && start() && wait_for_sent(3) == 3;
-	for (int i = 0; i < 3 && good; i++)
-		good = net.sent[i].m.lane == NET_CHANNEL && net.sent[i].m.flag == (uint64_t)i + 1
-		    && net.sent[i].payload == (char *)&out->slot[i];
-	ok(good && net.sent[0].m.bytes == header + GPU_CHANNEL_BYTES && net.sent[1].m.bytes == header + 7
-	    && net.sent[2].m.bytes == header + 20, "messages go slot by slot, as long as they are");
+	gpu_remote_channels(&rank.gpu, 0, FAR, &to);
+	gpu_remote_channels(&rank.gpu, FAR, 0, &from);
+	struct gpu_channel *out = &to.in[1], *in = &from.in[1];
+	uint64_t *done = (uint64_t *)(void *)((char *)to.done + sizeof *out), *read = &in->done;
+	char *slot[] = { to.slots + 2 * SLOT, to.slots + 3 * SLOT };
+	out->bytes[0] = SLOT;
+	out->bytes[1] = 7;
+	out->ready.signature[0] = 70;
+	out->ready.signature[1] = 71;
+	__atomic_store_n(&out->ready.value, 2, __ATOMIC_RELEASE);
+	good = good && start() && wait_for_sent(2) == 2;
+	for (int i = 0; i < 2 && good; i++)
+		good = net.sent[i].m.lane == (1 | NET_CHANNEL) && net.sent[i].m.flag == (uint64_t)i + 1
+		    && net.sent[i].payload == slot[i] && net.sent[i].m.signature == (uint64_t)(70 + i);
+	ok(good && net.sent[0].m.bytes == SLOT && net.sent[1].m.bytes == 7,
+	    "messages go slot by slot, as long as they are");
 	__atomic_store_n(read, 9, __ATOMIC_RELEASE);
-	ok(wait_for_sent(4) == 4 && net.sent[3].m.lane == (NET_CHANNEL | NET_DONE) && net.sent[3].m.flag == 9,
+	ok(wait_for_sent(3) == 3 && net.sent[2].m.lane == (1 | NET_CHANNEL | NET_DONE) && net.sent[2].m.flag == 9,
 	    "what has been received is told");
-	const struct net_message ready = { .lane = NET_CHANNEL, .flag = 6, .bytes = header },
-	    told = { .lane = NET_CHANNEL | NET_DONE, .flag = 2 };
-	good = gpu_relay_place(&rank.gpu, FAR, &ready) == &in->slot[1];
+	const struct net_message ready = { .lane = 1 | NET_CHANNEL, .flag = 6, .signature = 77, .bytes = SLOT },
+	    told = { .lane = 1 | NET_CHANNEL | NET_DONE, .flag = 2 };
+	good = gpu_relay_place(&rank.gpu, FAR, &ready) == from.slots + 3 * SLOT;
 	gpu_relay_arrived(&rank.gpu, FAR, &ready);
 	gpu_relay_arrived(&rank.gpu, FAR, &told);
-	ok(good && in->ready.value == 6 && *done == 2, "what comes in a channel");
+	ok(good && in->ready.value == 6 && in->ready.signature[1] == 77 && *done == 2, "what comes in a channel");
 	close_rank();
 }
 
@@ -277,9 +284,12 @@ test_arrivals(void)
 	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "a strip that is not");
 	m.lane = 3 | NET_DONE;
 	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "a flag with data");
-	m = (struct net_message){ .lane = NET_CHANNEL, .flag = 1, .bytes = sizeof(struct gpu_channel_slot) + 1 };
+	m = (struct net_message){ .lane = NET_CHANNEL, .flag = 1, .bytes = SLOT + 1 };
 	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "more than a slot holds");
 	m.bytes = 8;
+	m.lane = CHANNELS | NET_CHANNEL;
+	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "a channel that is not");
+	m.lane = NET_CHANNEL;
 	ok(gpu_relay_place(&rank.gpu, BESIDE, &m) == NET_REFUSED, "a rank on this server");
 	close_rank();
 	ok(gpu_relay_place(&rank.gpu, FAR, &m) == NET_REFUSED, "after the end");

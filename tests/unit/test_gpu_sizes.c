@@ -124,6 +124,63 @@ chunks_wrong(int64_t bytes, int blocks, int depth)
 	return !right;
 }
 
+/* Strips cover a message, no more of them than there are channels, and a chunk fits into a slot. */
+static int
+message_unfit(int64_t bytes, int channels, int64_t slot)
+{
+	struct gpu_message_sizes s;
+	gpu_message_sizes_choose(bytes, channels, slot, &s);
+	bool good = s.channels >= 1 && s.channels <= channels && s.strip * s.channels >= bytes
+	    && s.strip * (s.channels - 1) < bytes && s.strip % 16 == 0 && s.chunk % 16 == 0 && s.chunk > 0
+	    && s.chunk <= slot;
+	if (!good)
+		printf("# %lld bytes, %d channels, slots of %lld: %d strips of %lld in chunks of %lld\n",
+		    (long long)bytes, channels, (long long)slot, s.channels, (long long)s.strip, (long long)s.chunk);
+	return !good;
+}
+
+static bool
+messages_fit(void)
+{
+	int wrong = 0;
+	for (int64_t bytes = 1; bytes < (int64_t)1 << 40; bytes += 1 + bytes / 3 + below(7))
+		for (int channels = 1; channels <= GPU_CHANNELS; channels++)
+			wrong += message_unfit(bytes, channels, (int64_t)(8 << below(6)) * KIB);
+	return wrong == 0;
+}
+
+/* Short ones are not divided; long ones take all channels, and the longest their slots whole. */
+static bool
+messages_divided(void)
+{
+	struct gpu_message_sizes few, some, many;
+	gpu_message_sizes_choose(8 * KIB, GPU_CHANNELS, 256 * KIB, &few);
+	gpu_message_sizes_choose(256 * KIB, GPU_CHANNELS, 256 * KIB, &some);
+	gpu_message_sizes_choose(256 * MIB, GPU_CHANNELS, 256 * KIB, &many);
+	return few.channels == 1 && some.channels == 8 && many.channels == GPU_CHANNELS && many.chunk == 256 * KIB;
+}
+
+/* Memory of a pair for messages: the same on all its ranks, and less where there are many. */
+static bool
+layouts_fit(void)
+{
+	bool good = true;
+	for (int n = 1; n <= GPU_RANKS; n++) {
+		struct gpu_layout l, far;
+		gpu_layout_of(n, n, &l);
+		gpu_layout_of((n + 1) / 2, n, &far);
+		size_t bytes = (size_t)l.channels * l.channel_bytes;
+		good = good && l.channels >= 1 && l.channels <= GPU_CHANNELS && l.slot_bytes % 128 == 0
+		    && l.slot_bytes >= 64 * KIB && l.slot_bytes <= 256 * KIB && bytes <= 8 * MIB
+		    && (bytes * (size_t)n <= 64 * MIB || bytes == 256 * KIB) && far.channels == l.channels
+		    && far.slot_bytes == l.slot_bytes && l.rings_at + 2 * l.ring_bytes + bytes <= l.peer_bytes
+		    && l.rings_at % 128 == 0;
+		if (n == 8)
+			good = good && l.channels == GPU_CHANNELS && l.slot_bytes == 256 * KIB;
+	}
+	return good;
+}
+
 /* Where a peer's memory is mapped on both routes, that it can be accessed decides for all but what avoids NVLink. */
 static bool
 routes_right(void)
@@ -169,6 +226,9 @@ main(void)
 	struct gpu_sizes s;
 	struct blink_error err = { 0 };
 	failed |= report(gpu_sizes_choose(&many, &s, &err) != blinkLimit, "more rings than flags are refused");
+	failed |= report(!messages_fit(), "strips and chunks of messages fit");
+	failed |= report(!messages_divided(), "long messages take all channels of a pair");
+	failed |= report(!layouts_fit(), "memory of a pair for messages");
 	failed |= report(!routes_right(), "what was planned for PCIe goes through the host");
 	return failed;
 }

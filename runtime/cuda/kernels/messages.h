@@ -1,14 +1,22 @@
-/* Messages to and from single ranks: cuda/device.h has the protocol. */
+/* Messages to and from single ranks: cuda/device.h has the protocol.
+ *
+ * A block goes round its queues: a thread of each looks whether its next chunk can be moved, and of those that can, all
+ * threads move some, at most a chunk's bytes of the longest, so that peers do not wait for their flags for longer. Two
+ * barriers are the same for all of them, so that many short chunks cost little more than one. */
 #ifndef BLINK_KERNELS_MESSAGES_H
 #define BLINK_KERNELS_MESSAGES_H
 
 #include "kernels/pass.h"
 
-/* The messages of a block: those to one peer, or from one. */
-struct run {
-	struct gpu_message message;	/* the one at work */
-	int32_t first, n;
-	uint32_t stopped;		/* a kernel before */
+/* The messages of a channel in one direction: its strip of the first of them that is not done. */
+struct queue {
+	struct gpu_message message;
+	int32_t next, end;		/* those after it */
+	int32_t channel;
+	uint32_t there;			/* not 0: its next chunk can be moved */
+	int64_t at, strip_end;		/* bytes of the message; the same: nothing is left */
+	uint64_t count;			/* chunks of the channel */
+	uint32_t begins, moved;		/* not 0: the chunk is a strip's first; was moved in this round */
 };
 
 /* Shared by the threads of a block. */
@@ -16,192 +24,277 @@ struct messages_block {
 #if !ON_GPU
 	struct answers answers;
 #endif
-	struct run run;
+	uint32_t stopped;		/* a kernel before */
+	struct queue queue[GPU_QUEUES_OF_BLOCK];
 };
 #if ON_GPU
 SHARED_OF(messages_block);
 #endif
+
+/* ---- queues, each by one thread ---- */
 
 FN void
 load_message(const struct gpu_message *from, struct gpu_message *m)
 {
 	m->data = (char *)load8(&from->data);
 	m->bytes = load8(&from->bytes);
+	m->strip = load8(&from->strip);
+	m->chunk = load8(&from->chunk);
 	m->signature = load8(&from->signature);
-	m->in = (struct gpu_channel *)load8(&from->in);
-	m->done = (uint64_t *)load8(&from->done);
+	m->channels.in = (struct gpu_channel *)load8(&from->channels.in);
+	m->channels.done = (uint64_t *)load8(&from->channels.done);
+	m->channels.slots = (char *)load8(&from->channels.slots);
 	m->peer = (int32_t)load4(&from->peer);
 	m->sends = (int32_t)load4(&from->sends);
 }
 
-/* Run `number` of an exchange, for one thread; n = 0: there are not so many. */
+/* The next strip that is not empty. */
 FN void
-find_run(const struct gpu_exchange *x, int number, struct run *out)
+next_strip(struct queue *q, const struct gpu_exchange *x)
 {
-	out->first = out->n = 0;
-	for (int i = 0, run = -1; i < x->n && run <= number; i++) {
-		int32_t peer = (int32_t)load4(&x->message[i].peer), sends = (int32_t)load4(&x->message[i].sends);
-		if (i == 0 || peer != out->message.peer || sends != out->message.sends)
-			run++;
-		out->message.peer = peer;
-		out->message.sends = sends;
-		if (run == number) {
-			out->first = out->n == 0 ? i : out->first;
-			out->n++;
-		}
+	for (; q->at == q->strip_end && q->next < q->end; q->next++) {
+		load_message(x->messages->message + q->next, &q->message);
+		int64_t bytes = (int64_t)q->message.bytes, strip = (int64_t)q->message.strip;
+		q->at = least(q->channel * strip, bytes);
+		q->strip_end = least(q->at + strip, bytes);
+		q->begins = 1;
 	}
 }
 
-/* Chunk `count` of the channel is a message's first: what it says of the message. */
+FN uint64_t *
+counter_of(const struct queue *q, const struct gpu_exchange *x)
+{
+	uint64_t *counters = (uint64_t *)load8(q->message.sends ? &x->state->sent : &x->state->received);
+	return counters + (int64_t)q->message.peer * GPU_CHANNELS + q->channel;
+}
+
 FN void
-say_message(const struct gpu_message *m, struct gpu_channel_slot *first)
+make_queue(const struct gpu_exchange *x, int number, struct queue *q)
 {
-	store8_fresh(&first->signature, m->signature);
-	store8_fresh(&first->bytes, m->bytes);
+	const struct gpu_queue *from = x->messages->queue + number;
+	q->next = (int32_t)load2(&from->first);
+	q->end = (int32_t)load2(&from->end);
+	q->channel = (int32_t)load2(&from->channel);
+	q->at = q->strip_end = 0;
+	next_strip(q, x);
+	q->count = load8_fresh(counter_of(q, x));
+}
+
+FN struct gpu_channel *
+channel_of(const struct queue *q)
+{
+	return q->message.channels.in + q->channel;
+}
+
+/* That the peer sets for this rank, or this one for the peer. */
+FN uint64_t *
+flag_of(const struct queue *q, bool ready)
+{
+	return ready ? &channel_of(q)->ready.value
+	    : (uint64_t *)((char *)q->message.channels.done + q->channel * sizeof(struct gpu_channel));
 }
 
 FN bool
-is_message(const struct gpu_message *m, const struct gpu_channel_slot *first)
+queue_is_there(const struct queue *q, struct gpu_status *status, bool alone, struct waiting *w)
 {
-	return load8_fresh(&first->bytes) == m->bytes
-	    && (m->signature == 0 || load8_fresh(&first->signature) == m->signature);
+	bool sends = q->message.sends;
+	uint64_t need = sends ? (q->count < GPU_CHANNEL_SLOTS ? 0 : q->count + 1 - GPU_CHANNEL_SLOTS) : q->count + 1;
+	const uint64_t *flag = flag_of(q, !sends);
+	if (need > 0 && !(alone ? poll_flag(flag, need, POLLS) : look_at_flag(flag, need))) {
+		still_waits(status, w, q->message.peer);
+		return false;
+	}
+	waits_no_more(status, w);
+	if (need > 0)
+		acquired();
+	if (!sends && q->begins && load8_fresh(&channel_of(q)->ready.signature[q->count % GPU_CHANNEL_SLOTS])
+	    != q->message.signature) {
+		peer_differs(status, GPU_DIFFERS_MESSAGE + q->message.peer);
+		return false;
+	}
+	return true;
 }
 
-/* Until chunk number `count` of the channel may be moved: for all threads. */
-FN bool
-wait_chunk(const struct gpu_message *m, struct gpu_status *status, uint64_t count, bool first, struct waiting *w)
+FN int64_t
+chunk_bytes(const struct queue *q)
 {
-	uint64_t need = count + 1;
-	if (m->sends)
-		need = need < GPU_CHANNEL_SLOTS ? 0 : need - GPU_CHANNEL_SLOTS;
-	for (;;) {
-		bool there = true;
-		if (this_thread() == 0) {
-			there = poll_flag(m->sends ? m->done : &m->in->ready.value, need, POLLS);
-			if (!there)
-				still_waits(status, w, m->peer);
-			else
-				waits_no_more(status, w);
-			if (there && need > 0)
-				acquired();
-			if (there && !m->sends && first && !is_message(m, &m->in->slot[count % GPU_CHANNEL_SLOTS])) {
-				peer_differs(status, GPU_DIFFERS_MESSAGE + m->peer);
-				there = false;
-			}
-		}
-		if (!barrier_any(!there))
-			return true;
-		if (all_stop(status))
-			return false;
+	return least((int64_t)q->message.chunk, q->strip_end - q->at);
+}
+
+/* The chunk is moved, and all threads have met. */
+FN void
+end_chunk(struct queue *q, const struct gpu_exchange *x)
+{
+	int64_t bytes = chunk_bytes(q);
+	unsigned slot = (unsigned)(q->count % GPU_CHANNEL_SLOTS);
+	if (q->message.sends) {
+		if (q->begins)
+			store8_fresh(&channel_of(q)->ready.signature[slot], q->message.signature);
+		store8_fresh(&channel_of(q)->bytes[slot], (uint64_t)bytes);
+	}
+	q->count++;
+	store_flag(flag_of(q, q->message.sends), q->count);
+	q->at += bytes;
+	q->begins = q->moved = 0;
+	if (q->at == q->strip_end) {
+		store8_fresh(counter_of(q, x), q->count);
+		next_strip(q, x);
 	}
 }
 
-/* n vectors from i on, aligned. */
+/* ---- chunks, by all threads ---- */
+
+/* n vectors from i on; n, sends and unit are known to the compiler. */
 FN void
-move_through(const char *from, char *to, bool sends, int64_t i, int n)
+move_through(char *user, char *slot, bool sends, int64_t i, int n, unsigned unit)
 {
 	struct vector v[AT_ONCE];
 	UNROLLED
 	for (int u = 0; u < AT_ONCE; u++) {
-		const char *at = from + (i + u * (int64_t)all_threads()) * VECTOR;
+		int64_t at = (i + u * (int64_t)all_threads()) * VECTOR;
 		if (u < n)
-			v[u] = sends ? load16(at) : load16_fresh(at);
+			v[u] = sends ? load_user(user + at, VECTOR, unit) : load16_fresh(slot + at);
 	}
 	UNROLLED
-	for (int u = 0; u < AT_ONCE; u++)
-		if (u < n)
-			store16(to + (i + u * (int64_t)all_threads()) * VECTOR, v[u]);
+	for (int u = 0; u < AT_ONCE; u++) {
+		int64_t at = (i + u * (int64_t)all_threads()) * VECTOR;
+		if (u < n && sends)
+			store16(slot + at, v[u]);
+		else if (u < n)
+			store_user(user + at, v[u], VECTOR, unit);
+	}
 }
 
-/* Whole vectors: returns how many. */
-FN int64_t
-move_slot_fast(const char *from, char *to, bool sends, int64_t vectors)
+/* Whole vectors. What is loaded in small units takes many loads for each, and fewer vectors are under way at once. */
+FN void
+move_units(char *user, char *slot, bool sends, int64_t vectors, unsigned unit)
 {
-	int64_t round = AT_ONCE * (int64_t)all_threads(), i = 0;
+	int n = !sends || unit >= 4 ? AT_ONCE : unit == 2 ? 2 : 1;
+	int64_t round = n * (int64_t)all_threads(), i = 0;
 	NOT_UNROLLED
-	for (; i + round <= vectors; i += round)
-		move_through(from, to, sends, i + this_thread(), AT_ONCE);
+	for (; n > 1 && i + round <= vectors; i += round)
+		move_through(user, slot, sends, i + this_thread(), n, unit);
 	NOT_UNROLLED
 	for (i += this_thread(); i < vectors; i += all_threads())
-		move_through(from, to, sends, i, 1);
-	return vectors;
+		move_through(user, slot, sends, i, 1, unit);
 }
 
-/* Through a slot, by all threads. */
 FN void
-move_slot(const struct gpu_message *m, char *slot, int64_t at, int64_t bytes)
+move_slot(char *user, char *slot, bool sends, int64_t bytes)
 {
-	unsigned unit = unit_of(m->data, NULL, bytes);
-	int64_t done = 0;
-	if (unit_of(m->data, NULL, 0) == VECTOR && m->sends)
-		done = move_slot_fast(m->data + at, slot, true, bytes / VECTOR);
-	else if (unit_of(m->data, NULL, 0) == VECTOR)
-		done = move_slot_fast(slot, m->data + at, false, bytes / VECTOR);
-	NOT_UNROLLED
-	for (int64_t i = done + this_thread(); i * VECTOR < bytes; i += all_threads()) {
-		int64_t part = least(VECTOR, bytes - i * VECTOR);
-		char *user = m->data + at + i * VECTOR;
-		if (m->sends)
-			store16(slot + i * VECTOR, load_user(user, part, unit));
-		else
-			store_user(user, load16_fresh(slot + i * VECTOR), part, unit);
+	int64_t vectors = (int64_t)((uint64_t)bytes / VECTOR), rest = bytes - vectors * VECTOR;
+	switch (unit_of(user, NULL, 0)) {
+	case VECTOR:
+		move_units(user, slot, sends, vectors, VECTOR);
+		break;
+	case 8:
+		move_units(user, slot, sends, vectors, 8);
+		break;
+	case 4:
+		move_units(user, slot, sends, vectors, 4);
+		break;
+	case 2:
+		move_units(user, slot, sends, vectors, 2);
+		break;
+	default:
+		move_units(user, slot, sends, vectors, 1);
 	}
-}
-
-/* A message, from chunk `count` of its channel on; false: stopped. Its last chunk may be empty. */
-FN bool
-move_message(const struct gpu_message *m, struct gpu_status *status, uint64_t *count, struct waiting *w)
-{
-	uint64_t said = time_now();
-	int64_t at = 0, bytes;
-	do {
-		struct gpu_channel_slot *slot = &m->in->slot[*count % GPU_CHANNEL_SLOTS];
-		if (!wait_chunk(m, status, *count, at == 0, w))
-			return false;
-		bytes = least(GPU_CHANNEL_BYTES, (int64_t)m->bytes - at);
-		move_slot(m, slot->data, at, bytes);
-		if (this_thread() == 0 && m->sends && at == 0)
-			say_message(m, slot);
-		barrier();
-		++*count;
-		if (this_thread() == 0)
-			store_flag(m->sends ? &m->in->ready.value : m->done, *count);
-		say_progress(status, &said);
-		at += bytes;
-	} while (at < (int64_t)m->bytes);
-	return true;
+	if (rest == 0 || this_thread() != 0)
+		return;
+	user += vectors * VECTOR;
+	slot += vectors * VECTOR;
+	if (sends)
+		store16(slot, load_user(user, rest, 1));
+	else
+		store_user(user, load16_fresh(slot), rest, 1);
 }
 
 FN void
-run_messages(struct run *r, const struct gpu_exchange *x)
+move_queue(const struct queue *q, const struct gpu_exchange *x)
+{
+	int64_t slot = (int64_t)q->channel * GPU_CHANNEL_SLOTS + (int64_t)(q->count % GPU_CHANNEL_SLOTS);
+	char *user = q->message.data + q->at, *at = q->message.channels.slots + slot * (int64_t)x->slot_bytes;
+	if (q->message.sends)
+		move_slot(user, at, true, chunk_bytes(q));
+	else
+		move_slot(user, at, false, chunk_bytes(q));
+}
+
+/* ---- the kernel ---- */
+
+/* Who looks after queue i. */
+FN bool
+is_mine(int i)
+{
+	return (unsigned)i % all_threads() == this_thread();
+}
+
+/* Chunks that can be moved, from queue `first` on; returns where the next round begins. */
+FN int
+move_round(struct messages_block *b, const struct gpu_exchange *x, int n, int first)
+{
+	int64_t left = (int64_t)x->slot_bytes;
+	int i = first;
+	NOT_UNROLLED
+	for (int k = 0; k < n && left > 0; k++) {
+		struct queue *q = &b->queue[i];
+		if (q->there) {
+			move_queue(q, x);
+			left -= chunk_bytes(q);
+			if (is_mine(i))
+				q->moved = 1;
+		}
+		i = i + 1 < n ? i + 1 : 0;
+	}
+	return i;
+}
+
+/* False: stopped. */
+FN bool
+run_queues(struct messages_block *b, const struct gpu_exchange *x, int n)
 {
 	struct waiting w = { 0, false };
-	if (this_thread() == 0) {
-		find_run(x, (int)this_block(), r);
-		r->stopped = load4_fresh(&x->state->stopped);
+	uint64_t said = time_now();
+	for (int first = 0;;) {
+		bool there = false, left = false;
+		for (int i = (int)this_thread(); i < n; i += (int)all_threads()) {
+			struct queue *q = &b->queue[i];
+			bool open = q->at < q->strip_end;
+			q->there = open && queue_is_there(q, x->status, n == 1, &w);
+			there = there || q->there;
+			left = left || open;
+		}
+		if (barrier_any(there)) {
+			first = move_round(b, x, n, first);
+			barrier();
+			for (int i = (int)this_thread(); i < n; i += (int)all_threads())
+				if (b->queue[i].moved)
+					end_chunk(&b->queue[i], x);
+			say_progress(x->status, &said);
+			continue;
+		}
+		if (!barrier_any(left))
+			return true;
+		if (w.since != 0)
+			pause_thread();
+		if (all_stop(x->status))
+			return false;
+	}
+}
+
+FN void
+run_messages(struct messages_block *b, const struct gpu_exchange *x)
+{
+	int n = (x->n_queues - (int)this_block() + (int)all_blocks() - 1) / (int)all_blocks();
+	if (this_thread() == 0)
+		b->stopped = load4_fresh(&x->state->stopped);
+	for (int i = (int)this_thread(); i < n; i += (int)all_threads()) {
+		b->queue[i].moved = 0;
+		make_queue(x, (int)this_block() + i * (int)all_blocks(), &b->queue[i]);
 	}
 	barrier();
-	int first = r->first, n = r->stopped ? 0 : r->n;
-	uint64_t *counter = NULL, count = 0;
-	for (int i = 0; i < n; i++) {
-		barrier();
-		if (this_thread() == 0)
-			load_message(x->message + first + i, &r->message);
-		barrier();
-		if (i == 0) {
-			counter = (uint64_t *)load8(r->message.sends ? &x->state->sent : &x->state->received);
-			counter += r->message.peer;
-			count = load8_fresh(counter);
-		}
-		if (!move_message(&r->message, x->status, &count, &w)) {
-			if (this_thread() == 0)
-				store4_fresh(&x->state->stopped, 1);
-			return;
-		}
-	}
-	barrier();
-	if (this_thread() == 0 && n > 0)
-		store8_fresh(counter, count);
+	if (!b->stopped && !run_queues(b, x, n) && this_thread() == 0)
+		store4_fresh(&x->state->stopped, 1);
 }
 
 #endif

@@ -18,5 +18,5 @@ KERNEL(NAMED(KERNEL_TYPE, min), gpu_call, block, run_collective(&memory_of(block
 KERNEL(blink_move, gpu_call, block, run_collective(&memory_of(block), &given, SUM))
 KERNEL(blink_copies_begin, gpu_call, block, begin_copies(&memory_of(block), &given))
 KERNEL(blink_copies_end, gpu_call, block, end_copies(&memory_of(block), &given))
-KERNEL(blink_messages, gpu_exchange, messages_block, run_messages(&memory_of(messages_block).run, &given))
+KERNEL(blink_messages, gpu_exchange, messages_block, run_messages(&memory_of(messages_block), &given))
 #endif
