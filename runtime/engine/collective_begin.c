@@ -14,6 +14,7 @@
 
 enum {
 	CHUNKS_WANTED = 8,
+	CHUNKS_SHARED = 16,		/* of fewer, each costs more than equal numbers of them bring */
 	CHUNK_LEAST = 16 << 10,
 	CHUNK_MOST = 256 << 10,
 	RINGS_BYTES = 4 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
@@ -66,11 +67,11 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 	e->slot_bytes = bytes;
 	e->chunk = bytes / size;
 	int64_t slots = RINGS_BYTES / rings / bytes, chunks = (longest + e->chunk - 1) / e->chunk;
+	slots = slots < SLOTS_LEAST ? SLOTS_LEAST : slots > SLOTS_MOST ? SLOTS_MOST : slots;
 	if (e->self->net)
 		slots = pace_slots(e, longest * size, bytes, slots);
-	slots = slots < SLOTS_LEAST ? SLOTS_LEAST : slots > SLOTS_MOST ? SLOTS_MOST : slots;
 	e->slots = (int)(slots < chunks ? slots : chunks);
-	e->chunks = e->self->net ? chunks : 0;
+	e->chunks = e->self->net && chunks >= CHUNKS_SHARED ? chunks : 0;
 	e->small = (size_t)(rings * e->slots * bytes) <= SMALL_BYTES;
 	return blinkSuccess;
 }
@@ -247,7 +248,7 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = e->self->n_ranks };
 	e->size = call->reduction.size;
 	e->message_bytes = call->count * (int64_t)e->size * blink_message_blocks(&job);
-	e->pace.began = now_ns();
+	e->began = now_ns();
 	reduction_read_scalar(&call->reduction);
 	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
 	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess

@@ -49,11 +49,10 @@ struct plan_task {
 	uint64_t where;			/* of it, for readers on this server */
 };
 
-/* What the network takes for a byte of a message, in seconds (pace.c). */
+/* What the network takes for a byte of a message by one plan, in seconds (pace.c). */
 struct pace {
 	double seen, agreed;		/* by this rank; by all, 0: not yet */
 	uint64_t calls, next;		/* that told; as many until the ranks agree again */
-	int64_t began;			/* ns: the current call */
 };
 
 /* A plan with this rank's peers. */
@@ -63,6 +62,7 @@ struct lanes {
 	int n_mirrors;			/* rings that the net fills */
 	struct mirror *mirror;		/* by peer and lane */
 	int n_to;			/* lanes that it publishes, in all */
+	struct pace pace;
 };
 
 struct engine {
@@ -95,12 +95,12 @@ struct engine {
 	uint64_t signature, signature_before;
 	int64_t message_bytes;		/* of it, as in its rate */
 	int64_t chunk, slot_bytes;	/* of it: elements of the longest segment's chunks, bytes of a slot */
-	int64_t chunks;			/* of it: of the longest segment; of all others on a network, 0: elsewhere */
+	int64_t chunks;			/* of it: of each segment; 0: all have the same length instead */
 	int slots;			/* of it: chunks that a ring holds */
 	bool small;			/* its rings have one of the small places of the arena */
 	uint64_t n_large;		/* calls so far that had not */
 	char *rings;			/* of it, in the arena */
-	struct pace pace;
+	int64_t began;			/* ns: the current collective */
 	size_t populated[CALLS + 2];	/* bytes of each place that have memory */
 	size_t size;			/* bytes of an element */
 	bool streaming;			/* more than caches hold */
@@ -157,8 +157,8 @@ int lanes_mirror(const struct lanes *lanes, int peer, int lane);	/* -1: none */
 int peer_open(struct engine *e, int rank, struct blink_error *err);
 void peer_close(struct peer *peer);
 
-/* pace.c. A collective is about to begin: a call of the library's own that comes first; NULL: none, or no memory. It
- * has ended. */
+/* pace.c. A collective is about to begin: a call of the library's own that comes first, about the one before; NULL:
+ * none, or no memory. It has ended. */
 struct call *pace_before(struct engine *e, const struct call *call, struct blink_error *err);
 void pace_end(struct engine *e, const struct call *call);
 /* Over a network: bytes of a chunk, and slots of a ring, at most so many; longest: bytes of a segment. Elements of a

@@ -2,18 +2,19 @@
  *
  * A segment of S bytes, in k chunks over d hops, takes k + d - 1 times what one chunk takes: S / (k R) at its rate R; h
  * bytes of headers; and t0 of a processor for each of the m rings of its rank. So it takes least in chunks of
- * sqrt(S (m t0 R + h) / (d - 1)) bytes. All segments have as many chunks: trees that share a link then send chunks in
- * turn, each of the length that its share of the link has in the schedule. With chunks of one length a tree of a
- * small share gets more than that while it lasts, at the cost of others.
+ * sqrt(S (m t0 R + h) / (d - 1)) bytes. But the processor works while bytes are on their way: t0 counts no more where
+ * chunks take some times m t0. All segments of a long message have as many chunks: trees that share a link then send
+ * chunks in turn, each of the length that its share of the link has in the schedule. With chunks of one length a tree
+ * of a small share gets more than that while it lasts, at the cost of others.
  *
- * A ring has as many slots as arrive in the time in which a chunk is read, used and answered. With more, a rank that
- * has all its data at once, as a leaf, fills the queues of its links with chunks that nobody needs yet; others, which
- * come from further away, wait behind them at each hop.
+ * A ring has two slots beside those that arrive in the time in which a chunk is read, used and answered. With more, a
+ * rank that has all its data at once, as a leaf, fills the queues of its links with chunks that nobody needs yet;
+ * others, which come from further away, wait behind them at each hop.
  *
  * Chunks are the same on all ranks, so the ranks agree on the pace: by an allreduce of one number, before the call that
- * follows the 1st, 2nd, 4th, 8th ... call that was long enough to tell. A call takes longer where its ranks come one
- * after the other, and where its chunks do not fit the network: so each rank offers the least that it has seen, and the
- * least of all ranks counts. Until then a network of 1 GB/s is assumed. */
+ * follows the 1st, 2nd, 4th, 8th ... call by a plan that was long enough to tell. A call takes longer where its ranks
+ * come one after the other, and where its chunks do not fit the network: so each rank offers the least that it has
+ * seen, and the least of all ranks counts. Until then a network of 1 GB/s is assumed. */
 #include "engine/engine.h"
 #include "support/clock.h"
 #include "support/error.h"
@@ -22,11 +23,14 @@
 #include <stdlib.h>
 
 enum {
+	CHUNK_LEAST = 16 << 10,		/* as long as the pace is not known */
 	CHUNK_MOST = 256 << 10,
+	SLOTS_OF_PACE = 2,		/* one is read while one is filled */
 	HEADER_BYTES = 192		/* h: of a frame, and of a `done` with headers of TCP, IP and Ethernet */
 };
 
-#define CHUNK_SECONDS 30e-6		/* t0: over loopback, 4 ranks on 2 processors, 25 to 50 us */
+#define CHUNK_SECONDS 50e-6		/* t0: over loopback, 4 ranks on 2 processors */
+#define HIDDEN 8			/* m t0 in the time of a chunk, beside which t0 does not count */
 #define ANSWER_SECONDS 5e-3		/* until `done` comes, where ranks share processors */
 
 /* Bytes of messages that tell. */
@@ -38,23 +42,24 @@ enum {
 static double
 rate_of(const struct engine *e, int64_t bytes)
 {
-	double pace = e->pace.agreed > 0 ? e->pace.agreed : ASSUMED;
+	double pace = e->lanes->pace.agreed > 0 ? e->lanes->pace.agreed : ASSUMED;
 	return (double)bytes / ((double)e->message_bytes * pace);
 }
 
 int64_t
 pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest)
 {
-	double hops = prog->depth > 2 ? prog->depth - 1 : 1;
-	double cost = prog->rings_max * CHUNK_SECONDS * rate_of(e, longest) + HEADER_BYTES;
-	double bytes = sqrt((double)longest * cost / hops);
-	return bytes < CHUNK_MOST ? (int64_t)bytes : CHUNK_MOST;
+	double hop = (double)longest / (prog->depth > 2 ? prog->depth - 1 : 1);
+	double cost = prog->rings_max * CHUNK_SECONDS * rate_of(e, longest), hidden = HIDDEN * cost;
+	double bytes = sqrt(fmin(hop * cost, hidden * hidden) + hop * HEADER_BYTES);
+	double least = e->lanes->pace.agreed > 0 ? 0 : CHUNK_LEAST;
+	return bytes < least ? CHUNK_LEAST : bytes < CHUNK_MOST ? (int64_t)bytes : CHUNK_MOST;
 }
 
 int64_t
 pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most)
 {
-	double slots = SLOTS_LEAST + ANSWER_SECONDS * rate_of(e, longest) / (double)chunk;
+	double slots = SLOTS_OF_PACE + ANSWER_SECONDS * rate_of(e, longest) / (double)chunk;
 	return slots < (double)most ? (int64_t)slots : most;
 }
 
@@ -69,8 +74,8 @@ pace_share(const struct engine *e, int64_t n)
 struct call *
 pace_before(struct engine *e, const struct call *call, struct blink_error *err)
 {
-	struct pace *p = &e->pace;
-	if (!e->self->net || e->self->chunk_bytes || call->internal || p->calls == 0 || p->calls < p->next)
+	struct pace *p = e->lanes ? &e->lanes->pace : NULL;
+	if (!p || !e->self->net || e->self->chunk_bytes || call->internal || p->calls == 0 || p->calls < p->next)
 		return NULL;
 	struct call *before = calloc(1, sizeof *before);
 	if (!before) {
@@ -87,8 +92,8 @@ pace_before(struct engine *e, const struct call *call, struct blink_error *err)
 void
 pace_end(struct engine *e, const struct call *call)
 {
-	struct pace *p = &e->pace;
-	double seconds = (double)(now_ns() - p->began) * 1e-9;
+	struct pace *p = &e->lanes->pace;
+	double seconds = (double)(now_ns() - e->began) * 1e-9;
 	if (call->internal || e->message_bytes < TELLING)
 		return;
 	double pace = seconds / (double)e->message_bytes;

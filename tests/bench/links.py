@@ -166,9 +166,9 @@ def measure(lab, build, gpus, collective, size, times, schedule):
     return float(said[0].split()[0]), busy
 
 
-def classes(build, topology, links, folder):
+def classes(build, topology, links, n_gpus, folder):
     """One set of each isomorphism class of 3 and more GPUs."""
-    subprocess.run([f"{build}/blinkc", "batch", "-q", "--distinct", "-n", "3-", topology, "-l", links, "-o", folder],
+    subprocess.run([f"{build}/blinkc", "batch", "-q", "--distinct", "-n", f"3-{n_gpus}", topology, "-l", links, "-o", folder],
                    check=True, capture_output=True)
     with open(f"{folder}/index.json") as file:
         return sorted({tuple(entry["gpus"]) for entry in map(json.loads, (
@@ -181,7 +181,7 @@ def mean(values):
 
 def compare(lab, args, build, folder):
     sets = [tuple(map(int, gpus.split(","))) for gpus in args.sets] or classes(build, args.topology, args.links,
-                                                                              f"{folder}/batch")
+                                                                              len(lab.gpus), f"{folder}/batch")
     unit = args.mbit / 8 / NOMINAL * GOODPUT  # MB/s for each GB/s
     print(f"# {args.topology}: {args.mbit} Mbit/s for a link of {NOMINAL} GB/s, {args.size >> 20} MiB, the best of "
           f"{args.times}; MB/s; headers take {100 * (1 - GOODPUT):.1f} %")

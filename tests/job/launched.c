@@ -3,9 +3,9 @@
  *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES [COLLECTIVE]]]
  *
  * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
- * checked; rate: TIMES more, or so many of COLLECTIVE (allgather, broadcast, reducescatter; BYTES as blink-schedule(5)
- * counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split: one more on a split
- * that has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes
+ * checked; rate: TIMES more, or so many of COLLECTIVE (allgather, broadcast, reducescatter, alltoall; BYTES as
+ * blink-schedule(5) counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split: one
+ * more on a split that has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes
  * DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812
  * ms: 12: rank 3 does not answer". */
 #include "blink.h"
@@ -95,7 +95,11 @@ call(const char *name, blinkComm_t comm, int rank, int n, float *data, size_t co
 		return blinkBroadcast(data, data, count, blinkFloat32, 0, comm, NULL);
 	if (strcmp(name, "reducescatter") == 0)
 		return blinkReduceScatter(data, own, block, blinkFloat32, blinkMax, comm, NULL);
-	return blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL);
+	if (strcmp(name, "alltoall") == 0)
+		return blinkAlltoAll(data, data + count, block, blinkFloat32, comm, NULL);
+	if (strcmp(name, "allreduce") == 0)
+		return blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL);
+	return blinkInvalidArgument;
 }
 
 static void
@@ -182,7 +186,7 @@ main(int argc, char **argv)
 	int rank = atoi(argv[1]), n = atoi(argv[2]), failed = 0;
 	size_t count = (argc > 5 ? strtoull(argv[5], NULL, 10) : 1 << 20) / sizeof(float);
 	int times = argc > 6 ? atoi(argv[6]) : 1;
-	float *data = malloc((count ? count : 1) * sizeof *data);
+	float *data = malloc((count ? 2 * count : 1) * sizeof *data);	/* alltoall has two buffers */
 	alarm(LIMIT_SECONDS);
 	if (!data)
 		need(blinkOutOfMemory, "memory", "");

@@ -8,13 +8,14 @@
 enum { MIB = 1 << 20 };
 
 static struct rank_state self = { .n_ranks = 8 };
-static struct engine e = { .self = &self, .size = 4 };
+static struct lanes lanes;
+static struct engine e = { .self = &self, .size = 4, .lanes = &lanes };
 
 static int64_t
 chunk_at(double rate, int depth, int rings, int64_t message, int64_t longest)
 {
 	RankProgram prog = { .depth = depth, .rings_max = rings };
-	e.pace.agreed = 1 / rate;
+	lanes.pace.agreed = 1 / rate;
 	e.message_bytes = message;
 	return pace_chunk(&e, &prog, longest);
 }
@@ -23,12 +24,17 @@ static void
 test_sizes(void)
 {
 	int64_t slow = chunk_at(16e6, 8, 6, 16 * MIB, 4 * MIB), fast = chunk_at(1e9, 8, 6, 16 * MIB, 4 * MIB);
-	ok(llabs(slow - (int64_t)sqrt(4.0 * MIB * (6 * 30e-6 * 4e6 + 192) / 7)) <= 1, "of the square root");
+	double cost = 6 * 50e-6 * 1e9 / 4, header = 192;
+	ok(llabs(fast - (int64_t)sqrt(4.0 * MIB * (cost + header) / 7)) <= 1, "of the square root");
+	cost = 6 * 50e-6 * 16e6 / 4;
+	ok(llabs(slow - (int64_t)sqrt(64 * cost * cost + 4.0 * MIB * header / 7)) <= 1, "where the network is slow, of headers");
 	ok(fast > slow, "longer on a faster network");
 	ok(chunk_at(16e6, 2, 6, 16 * MIB, 4 * MIB) > slow, "and over fewer hops");
+	lanes.pace.agreed = 0;
+	ok(pace_chunk(&e, &(RankProgram){ .depth = 8 }, 1000) == 16 << 10, "and not short before the rate is known");
 	ok(chunk_at(1e12, 8, 6, 1024 * MIB, 512 * MIB) == 256 << 10, "up to a bound");
 	chunk_at(16e6, 8, 6, 16 * MIB, 4 * MIB);
-	ok(pace_slots(&e, 4 * MIB, 16384, 32) == SLOTS_LEAST + 1, "few slots where little is under way");
+	ok(pace_slots(&e, 4 * MIB, 16384, 32) == 3, "few slots where little is under way");
 	chunk_at(1e9, 8, 6, 16 * MIB, 4 * MIB);
 	ok(pace_slots(&e, 4 * MIB, 16384, 32) == 32, "many where much is, up to a bound");
 }
@@ -55,11 +61,11 @@ calls(int64_t bytes)
 	struct call *before = pace_before(&e, &call, &err);
 	bool agree = before != NULL;
 	if (before) {
-		e.pace.agreed = e.pace.seen;
+		lanes.pace.agreed = lanes.pace.seen;
 		call_free(before);
 	}
 	e.message_bytes = bytes;
-	e.pace.began = now_ns() - 1000000;
+	e.began = now_ns() - 1000000;
 	pace_end(&e, &call);
 	return agree;
 }
@@ -69,18 +75,18 @@ test_agreement(void)
 {
 	static const struct net_kind net = { .name = "none" };
 	int agreed = 0;
-	e.pace = (struct pace){ 0 };
+	lanes.pace = (struct pace){ 0 };
 	ok(!calls(MIB) && !calls(MIB), "no network, no agreement");
 	self.net = &net;
-	e.pace = (struct pace){ 0 };
+	lanes.pace = (struct pace){ 0 };
 	ok(!calls(1000) && !calls(1000), "a short call tells nothing");
 	ok(!calls(MIB) && calls(MIB) && calls(MIB), "the ranks agree after the first that does, and the second");
-	ok(e.pace.agreed >= 1e-3 / MIB && e.pace.agreed < 1e-2 / MIB, "on what it took");
+	ok(lanes.pace.agreed >= 1e-3 / MIB && lanes.pace.agreed < 1e-2 / MIB, "on what it took");
 	for (int i = 3; i < 64; i++)
 		agreed += calls(MIB);
 	ok(agreed == 4, "then after the 4th, 8th, 16th and 32nd");
 	self.chunk_bytes = 4096;
-	e.pace = (struct pace){ 0 };
+	lanes.pace = (struct pace){ 0 };
 	ok(!calls(MIB) && !calls(MIB), "and not where the size was given");
 }
 
