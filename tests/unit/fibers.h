@@ -51,8 +51,11 @@ struct late {
 };
 
 struct group {				/* a block */
-	unsigned arrived, left;
-	uint64_t turn;
+	struct barrier {
+		unsigned arrived;
+		uint64_t turn;
+	} barrier[3];
+	unsigned left;
 	struct late late[LATE];
 	unsigned n_late;
 	_Alignas(64) char shared[SHARED_ROOM];
@@ -248,18 +251,42 @@ virtual_gpu_thread(void)
 }
 
 APART void
-virtual_gpu_barrier(void)
+virtual_gpu_barrier_of(int number, unsigned threads)
 {
-	struct group *g = current->group;
-	uint64_t turn = g->turn;
-	FIBER_TSAN(__tsan_release(g);)
-	if (++g->arrived == current->place.threads) {
-		g->arrived = 0;
-		g->turn++;
+	struct barrier *b = &current->group->barrier[number];
+	uint64_t turn = b->turn;
+	FIBER_TSAN(__tsan_release(b);)
+	if (++b->arrived == threads) {
+		b->arrived = 0;
+		b->turn++;
 	}
-	while (g->turn == turn)
+	while (b->turn == turn)
 		to_host(false);
-	FIBER_TSAN(__tsan_acquire(g);)
+	FIBER_TSAN(__tsan_acquire(b);)
+}
+
+APART void
+virtual_gpu_tell_block(uint32_t *at, uint32_t value)
+{
+	FIBER_TSAN(__tsan_release(at);)
+	__atomic_store_n(at, value, __ATOMIC_RELAXED);
+}
+
+APART uint32_t
+virtual_gpu_hear_block(const uint32_t *at)
+{
+	uint32_t value = __atomic_load_n(at, __ATOMIC_RELAXED);
+	FIBER_TSAN(__tsan_acquire((void *)(uintptr_t)at);)
+	return value;
+}
+
+APART uint32_t
+virtual_gpu_hear_more(const uint32_t *at, uint32_t heard)
+{
+	uint32_t value;
+	while ((value = virtual_gpu_hear_block(at)) == heard)
+		to_host(false);
+	return value;
 }
 
 /* The owner of memory that the current GPU may access. */
@@ -328,9 +355,20 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 }
 
 APART void
+virtual_gpu_store_flag(void *to, const void *from, unsigned bytes)
+{
+	virtual_gpu_store(to, from, bytes);
+}
+
+APART void
 virtual_gpu_fence(void)
 {
 	release_all(current->group);
+}
+
+APART void
+virtual_gpu_acquire(void)
+{
 }
 
 APART uint32_t

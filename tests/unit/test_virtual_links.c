@@ -3,7 +3,7 @@
  * one has to be right, but not where threads wake up late or wait for a processor; in none are all together too fast.
  */
 #include "tap.h"
-#include "virtual_gpu/virtual_gpu.h"
+#include "virtual_gpu/grid.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -315,12 +315,29 @@ role_one(void)
 	return devices() == 1;
 }
 
+/* VIRTUAL_GPU_LAUNCH is 20 us: 20 ms at this scale. */
+static bool
+role_costs(void)
+{
+	double began = now();
+	pay_cost(COST_FENCE);
+	bool nothing = cost_ns(COST_FENCE) == 0 && cost_ns(COST_LAUNCH) == 20000000;
+	pay_cost(COST_LAUNCH);
+	return nothing && now() - began >= 0.02;
+}
+
+static bool
+role_free(void)
+{
+	return cost_ns(COST_LAUNCH) == 0;
+}
+
 static const struct role {
 	const char *name;
 	bool (*run)(void);
 } roles[] = {
 	{ "half", role_half }, { "switch", role_switch }, { "pcie", role_pcie }, { "mesh", role_mesh },
-	{ "one", role_one },
+	{ "one", role_one }, { "costs", role_costs }, { "free", role_free },
 };
 
 static int
@@ -332,6 +349,22 @@ run_role(const char *name)
 		if (strcmp(roles[i].name, name) == 0)
 			return roles[i].run() ? 0 : 1;
 	return 1;
+}
+
+/* A flag is seen when it is due, and who waits for it goes on then. */
+static void
+test_costs(void)
+{
+	uint64_t word = 0, one = 1;
+	double began = now();
+	uint64_t number = flag_send((char *)&word, (const char *)&one, sizeof word, 20000000);
+	bool early = __atomic_load_n(&word, __ATOMIC_RELAXED) != 0 && now() - began < 0.02;
+	flag_wait(number);
+	ok(!early && __atomic_load_n(&word, __ATOMIC_RELAXED) == 1 && now() - began >= 0.02, "a flag under way");
+	ok(succeeds(start("costs", "VIRTUAL_GPU_LAUNCH", "20000")), "a launch takes what is asked, times the scale");
+	setenv("VIRTUAL_GPU_SCALE", "0", 1);
+	ok(succeeds(start("free", "VIRTUAL_GPU_LAUNCH", "20000")), "without a limit, nothing");
+	setenv("VIRTUAL_GPU_SCALE", "1000", 1);
 }
 
 static void
@@ -356,6 +389,9 @@ main(int argc, char **argv)
 		return run_role(argv[2]);
 	setenv("VIRTUAL_GPU_TOPOLOGY", "topologies/dgx1v.xml", 1);
 	setenv("VIRTUAL_GPU_SCALE", "1000", 1);
+	setenv("VIRTUAL_GPU_FENCE", "0", 1);
+	setenv("VIRTUAL_GPU_FLAG", "0", 1);
+	setenv("VIRTUAL_GPU_LAUNCH", "0", 1);
 	if (cuInit(0) != CUDA_SUCCESS)
 		return 1;
 	test_rates();
@@ -364,6 +400,7 @@ main(int argc, char **argv)
 	test_together();
 	test_words();
 	test_processes();
+	test_costs();
 	test_topologies();
 	return end_tests();
 }

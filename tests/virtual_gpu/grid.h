@@ -24,10 +24,13 @@ struct block {
 	struct grid *grid;
 	unsigned number;
 	_Atomic unsigned left;		/* threads */
-	pthread_mutex_t lock;		/* of the barrier */
-	pthread_cond_t all_there;
-	unsigned there, ended;		/* threads at the barrier; threads that will not come any more */
-	uint64_t turn;			/* barriers so far */
+	pthread_mutex_t lock;		/* of the barriers */
+	unsigned ended;			/* threads that will not come any more */
+	struct barrier {
+		pthread_cond_t all_there;
+		unsigned there, threads;	/* at the barrier now; that it is for */
+		uint64_t turn;			/* so far */
+	} barrier[3];
 	_Atomic unsigned fences;	/* so far, of all threads */
 	_Alignas(16) char shared[SHARED_BYTES];
 	struct seat {
@@ -39,6 +42,15 @@ struct block {
 /* Execute a block; in the end, from any of its threads, block_ended, which takes it. */
 void block_start(struct grid *grid, unsigned number);
 void block_ended(struct block *block);
+
+/* At once, relaxed: 1, 2, 4 or 8 bytes, aligned. */
+void store_bytes(char *to, const char *from, unsigned bytes);
+
+/* ---- flags.c ---- */
+
+/* Store these bytes after a while; returns a number to wait for, above 0. */
+uint64_t flag_send(char *at, const char *value, unsigned bytes, int64_t after_ns);
+void flag_wait(uint64_t number);	/* 0: for nothing */
 
 /* ---- waiting.c ---- */
 

@@ -399,7 +399,8 @@ block_ended(struct block *block)
 	struct grid *g = block->grid;
 	int device = g->c->device;
 	pthread_mutex_destroy(&block->lock);
-	pthread_cond_destroy(&block->all_there);
+	for (int i = 0; i < 3; i++)
+		pthread_cond_destroy(&block->barrier[i].all_there);
 	free(block);
 	if (atomic_fetch_sub(&g->left, 1) == 1)
 		moment_reach(g->done);
@@ -445,6 +446,7 @@ launch_run(struct operation *self, struct context *c)
 		.done = moment_new(),
 	};
 	atomic_init(&g.left, l->blocks);
+	pay_cost(COST_LAUNCH);
 	grid_run(&g);
 	moment_drop(g.done);
 }

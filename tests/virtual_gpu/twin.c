@@ -14,10 +14,13 @@
 #include "grid.h"
 
 #include <pthread.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -73,6 +76,7 @@ struct runner {
 	unsigned n_early, n_recent;	/* n_recent: so far */
 	unsigned fences;		/* of the block, at its last barrier */
 	bool has_fenced;		/* since its last barrier */
+	uint64_t flag;			/* the last that it has sent (flags.c) */
 };
 
 static _Thread_local struct runner *self;
@@ -99,15 +103,15 @@ fail(struct runner *r, CUresult error)
 	longjmp(r->end, 1);
 }
 
-/* The barrier opens when all are there that still come. Under its lock. */
+/* A barrier opens when all are there that still come. Under the lock. */
 static void
-open_barrier(struct block *b)
+open_barrier(struct block *b, struct barrier *at)
 {
-	if (b->there == 0 || b->there + b->ended < b->grid->threads)
+	if (at->there == 0 || at->there + b->ended < at->threads)
 		return;
-	b->there = 0;
-	b->turn++;
-	pthread_cond_broadcast(&b->all_there);
+	at->there = 0;
+	at->turn++;
+	pthread_cond_broadcast(&at->all_there);
 }
 
 static void
@@ -115,11 +119,14 @@ leave(struct block *b)
 {
 	pthread_mutex_lock(&b->lock);
 	b->ended++;
-	open_barrier(b);
+	for (int i = 0; i < 3; i++)
+		open_barrier(b, &b->barrier[i]);
 	pthread_mutex_unlock(&b->lock);
 	if (atomic_fetch_sub(&b->left, 1) == 1)
 		block_ended(b);
 }
+
+static void fence(struct runner *r, bool waits);
 
 static void
 run_thread(void *arg)
@@ -138,9 +145,10 @@ run_thread(void *arg)
 	self = &r;
 	if (!setjmp(r.end) && !lost(&r)) {
 		g->kernel->run(g->parameter);
-		virtual_gpu_fence();
+		fence(&r, false);
 	}
 	watch_leave(&r.watch);
+	flag_wait(r.flag);
 	self = NULL;
 	leave(b);
 }
@@ -153,7 +161,8 @@ block_start(struct grid *grid, unsigned number)
 	b->number = number;
 	atomic_init(&b->left, grid->threads);
 	pthread_mutex_init(&b->lock, NULL);
-	pthread_cond_init(&b->all_there, NULL);
+	for (int i = 0; i < 3; i++)
+		pthread_cond_init(&b->barrier[i].all_there, NULL);
 	unsigned n = grid->threads;	/* with its last thread the block may be gone */
 	for (unsigned i = 0; i < n; i++) {
 		b->seat[i] = (struct seat){ b, i };
@@ -172,8 +181,8 @@ draw(struct runner *r, unsigned n)
 	return (r->random >> 11) % n;
 }
 
-static void
-put(char *to, const char *from, unsigned bytes)
+void
+store_bytes(char *to, const char *from, unsigned bytes)
 {
 #define PUT(type)                                                              \
 	do {                                                                   \
@@ -223,7 +232,7 @@ let_one_go(struct runner *r)
 			i = j;
 			j = -1u;
 		}
-	put(r->late[i].at, r->late[i].value, r->late[i].bytes);
+	store_bytes(r->late[i].at, r->late[i].value, r->late[i].bytes);
 	memory_stored(r->late[i].at, r->late[i].bytes);
 	r->n_late--;
 	memmove(&r->late[i], &r->late[i + 1], (r->n_late - i) * sizeof *r->late);
@@ -373,10 +382,9 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 		look_around(r);
 }
 
-void
-virtual_gpu_store(void *to, const void *from, unsigned bytes)
+static void
+store(struct runner *r, void *to, const void *from, unsigned bytes, bool flag)
 {
-	struct runner *r = self;
 	int owner;
 	char *at = bytes_at(r, to, bytes, true, &owner);
 	bool late = r->weak && owner != r->c->device;
@@ -385,15 +393,30 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 		return;
 	if (owner != HOST)		/* who reports to the host goes on waiting */
 		watch_end(&r->watch);
+	int64_t after = flag && owner != r->c->device ? cost_ns(COST_FLAG) : 0;
 	for (unsigned i = 0; i < bytes; i += 8) {
 		unsigned n = bytes < 8 ? bytes : 8;
-		if (late)
+		if (after > 0)
+			r->flag = flag_send(at + i, (const char *)from + i, n, after);
+		else if (late)
 			keep(r, at + i, (const char *)from + i, n);
 		else
-			put(at + i, (const char *)from + i, n);
+			store_bytes(at + i, (const char *)from + i, n);
 	}
-	if (!late && owner != HOST)
+	if (after == 0 && !late && owner != HOST)
 		memory_stored(at, bytes);
+}
+
+void
+virtual_gpu_store(void *to, const void *from, unsigned bytes)
+{
+	store(self, to, from, bytes, false);
+}
+
+void
+virtual_gpu_store_flag(void *to, const void *from, unsigned bytes)
+{
+	store(self, to, from, bytes, true);
 }
 
 static int64_t fences_left;
@@ -414,16 +437,18 @@ die_in_time(void)
 		kill(getpid(), SIGKILL);
 }
 
-void
-virtual_gpu_fence(void)
+/* waits: for what was stored. */
+static void
+fence(struct runner *r, bool waits)
 {
-	struct runner *r = self;
 	die_in_time();
 	pay(r, r->in, false);
 	pay(r, r->out, true);
-	if (!r->has_fenced)
-		links_wait_for_fence();
-	r->has_fenced = true;
+	if (waits && !r->has_fenced) {
+		pay_cost(COST_FENCE);
+		flag_wait(r->flag);
+	}
+	r->has_fenced |= waits;
 	let_go(r);
 	r->n_early = 0;
 	atomic_fetch_add(&r->block->fences, 1);
@@ -434,6 +459,19 @@ virtual_gpu_fence(void)
 #else
 	atomic_thread_fence(memory_order_seq_cst);
 #endif
+}
+
+void
+virtual_gpu_fence(void)
+{
+	fence(self, true);
+}
+
+/* GPUs before 7.0 have fences of everything alone. */
+void
+virtual_gpu_acquire(void)
+{
+	fence(self, device_capability(self->c->device) < 70);
 }
 
 uint32_t
@@ -469,22 +507,24 @@ virtual_gpu_time(void)
 }
 
 void
-virtual_gpu_barrier(void)
+virtual_gpu_barrier_of(int number, unsigned threads)
 {
 	struct runner *r = self;
 	struct block *b = r->block;
+	struct barrier *at = &b->barrier[number];
 	let_go(r);
 	pthread_mutex_lock(&b->lock);
-	uint64_t turn = b->turn;
-	b->there++;
-	open_barrier(b);
-	while (turn == b->turn && !lost(r)) {
+	uint64_t turn = at->turn;
+	at->threads = threads;
+	at->there++;
+	open_barrier(b, at);
+	while (turn == at->turn && !lost(r)) {
 		struct timespec until;
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += BARRIER_LOOKS_NS;
 		until.tv_sec += until.tv_nsec / 1000000000;
 		until.tv_nsec %= 1000000000;
-		pthread_cond_timedwait(&b->all_there, &b->lock, &until);
+		pthread_cond_timedwait(&at->all_there, &b->lock, &until);
 	}
 	pthread_mutex_unlock(&b->lock);
 	unsigned fences = atomic_load(&b->fences);
@@ -493,4 +533,29 @@ virtual_gpu_barrier(void)
 	r->fences = fences;
 	r->has_fenced = false;
 	end_if_lost(r);
+}
+
+void
+virtual_gpu_tell_block(uint32_t *at, uint32_t value)
+{
+	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+uint32_t
+virtual_gpu_hear_block(const uint32_t *at)
+{
+	return __atomic_load_n(at, __ATOMIC_SEQ_CST);
+}
+
+uint32_t
+virtual_gpu_hear_more(const uint32_t *at, uint32_t heard)
+{
+	static const struct timespec look = { .tv_nsec = BARRIER_LOOKS_NS };
+	uint32_t value;
+	while ((value = virtual_gpu_hear_block(at)) == heard) {
+		syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, heard, &look, NULL, 0);
+		end_if_lost(self);
+	}
+	return value;
 }

@@ -32,8 +32,14 @@ struct virtual_thread {
 
 const struct virtual_thread *virtual_gpu_thread(void);
 
-/* __syncthreads. */
-void virtual_gpu_barrier(void);
+/* Barriers 0 to 2 of a block, each for so many threads; 0 for all is __syncthreads. */
+void virtual_gpu_barrier_of(int number, unsigned threads);
+
+/* A number in memory of the block: one thread stores it and so releases, others acquire; `more` sleeps until it is
+ * another than `heard`. */
+void virtual_gpu_tell_block(uint32_t *at, uint32_t value);
+uint32_t virtual_gpu_hear_block(const uint32_t *at);
+uint32_t virtual_gpu_hear_more(const uint32_t *at, uint32_t heard);
 
 /* Loads and stores of 1, 2, 4, 8 or 16 bytes, aligned to their size. Each is checked: is that memory, is it not freed,
  * may this device access it (peer access, cuMemSetAccess, registered host memory)? If not, the context fails with
@@ -43,9 +49,13 @@ void virtual_gpu_barrier(void);
 void virtual_gpu_load(const void *from, void *to, unsigned bytes);
 void virtual_gpu_store(void *to, const void *from, unsigned bytes);
 
+/* The same of a flag, or of data that have one with them: elsewhere they are seen later (VIRTUAL_GPU_FLAG). */
+void virtual_gpu_store_flag(void *to, const void *from, unsigned bytes);
+
 /* __threadfence_system: what was stored before is visible before what is stored after; what was loaded before was
- * loaded before. */
+ * loaded before. The second orders loads alone where the GPU can do so, and then takes no time. */
 void virtual_gpu_fence(void);
+void virtual_gpu_acquire(void);
 
 /* atomicAdd of memory of this device; returns what was there. */
 uint32_t virtual_gpu_add(uint32_t *at, uint32_t value);

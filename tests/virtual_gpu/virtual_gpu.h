@@ -14,7 +14,9 @@
  *				them (default 8), each linked with each
  *	CUDA_VISIBLE_DEVICES	as CUDA has it: numbers of devices, which this process has in this order
  *	VIRTUAL_GPU_SCALE	links are that many times slower than the file has them; 0, the default: no limit
- *	VIRTUAL_GPU_FENCE	ns, times the scale: what a thread's first fence after a barrier takes; 0 by default
+ *	VIRTUAL_GPU_FENCE	ns, times the scale: what a thread's first fence after a barrier takes; 2000 by default
+ *	VIRTUAL_GPU_FLAG	the same: until a flag that another device or the host has stored is seen; 1000
+ *	VIRTUAL_GPU_LAUNCH	the same: before the first block of a kernel begins; 3000
  *	VIRTUAL_GPU_STATE	a file that processes share: what links are in use by all of them. Unset: this process
  *	VIRTUAL_GPU_DELAY	a seed: operations of streams, blocks and stores are late by random times
  *	VIRTUAL_GPU_FAIL	FUNCTION:N[:WHAT], comma-separated: the N-th call of cuFUNCTION in this process fails
@@ -172,7 +174,12 @@ struct crossing_bytes {
 	size_t bytes;
 };
 void links_cross(const struct crossing_bytes *crossing, int n);
-void links_wait_for_fence(void);
+
+/* What takes time besides bytes: ns times the scale; 0 where there is no limit. */
+enum cost { COST_FENCE, COST_FLAG, COST_LAUNCH, COSTS };
+int64_t cost_ns(enum cost of);
+void pay_cost(enum cost of);
+void sleep_until(int64_t ns);		/* of the monotonic clock */
 
 /* Late by a random time, if VIRTUAL_GPU_DELAY asks for it. */
 void random_delay(void);

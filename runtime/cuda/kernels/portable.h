@@ -81,6 +81,57 @@ barrier(void)
 	asm volatile("bar.sync 0;" ::: "memory");
 }
 
+/* The same of some threads of the block, whole warps: barrier 1 or 2. */
+FN bool
+barrier_any_of(int number, unsigned threads, bool yes)
+{
+	int any;
+	asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; bar.red.or.pred p, %2, %3, p; selp.s32 %0, 1, 0, p; }"
+		     : "=r"(any) : "r"((int)yes), "r"(number), "r"(threads) : "memory");
+	return any != 0;
+}
+
+FN void
+barrier_of(int number, unsigned threads)
+{
+	asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
+}
+
+/* A number in memory of the block that one thread counts on: what it has stored, or met at a barrier, is seen by who
+ * has seen the number. */
+FN void
+tell_block(uint32_t *at, uint32_t value)
+{
+#if HAS_ACQUIRE
+	asm volatile("st.release.cta.u32 [%0], %1;" :: "l"(at), "r"(value) : "memory");
+#else
+	asm volatile("membar.cta; st.volatile.u32 [%0], %1;" :: "l"(at), "r"(value) : "memory");
+#endif
+}
+
+FN uint32_t
+hear_block(const uint32_t *at)
+{
+	uint32_t value;
+#if HAS_ACQUIRE
+	asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+#else
+	asm volatile("ld.volatile.u32 %0, [%1]; membar.cta;" : "=r"(value) : "l"(at) : "memory");
+#endif
+	return value;
+}
+
+/* Until it is another than `heard`. */
+FN uint32_t
+hear_more(const uint32_t *at, uint32_t heard)
+{
+	uint32_t value;
+	do {
+		value = hear_block(at);
+	} while (value == heard);
+	return value;
+}
+
 /* To release: what the block stored before the last barrier, and the thread before the fence, is seen by all before
  * what the thread stores after. To acquire: who has seen a flag, and fences, and all who meet it at a barrier then, see
  * what was stored before the flag. In CUDA's memory model a load does not wait for one before it that a branch hangs
@@ -229,32 +280,49 @@ pause_thread(void)
 
 /* Answers of barriers: the third before is cleared by everyone who has passed the one after it. */
 struct answers {
-	unsigned phase[GPU_THREADS];	/* of each thread */
-	int any[3];
+	unsigned phase[3][GPU_THREADS];	/* of each thread */
+	int any[3][3];
 };
 
 #define this_thread() (virtual_gpu_thread()->thread)
 #define all_threads() (virtual_gpu_thread()->threads)
 #define this_block() (virtual_gpu_thread()->block)
 #define all_blocks() (virtual_gpu_thread()->blocks)
-#define barrier virtual_gpu_barrier
 #define fence virtual_gpu_fence
 #define add4 virtual_gpu_add
 #define time_now virtual_gpu_time
 #define pause_thread virtual_gpu_pause
 
 FN bool
-barrier_any(bool yes)
+barrier_answer(int number, unsigned threads, bool yes)
 {
 	struct answers *a = (struct answers *)virtual_gpu_thread()->shared;
-	unsigned phase = a->phase[this_thread()]++ % 3;
+	unsigned phase = a->phase[number][this_thread()]++ % 3;
 	if (yes)
-		__atomic_store_n(&a->any[phase], 1, __ATOMIC_RELAXED);
-	barrier();
-	bool any = __atomic_load_n(&a->any[phase], __ATOMIC_RELAXED) != 0;
-	__atomic_store_n(&a->any[(phase + 2) % 3], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&a->any[number][phase], 1, __ATOMIC_RELAXED);
+	virtual_gpu_barrier_of(number, threads);
+	bool any = __atomic_load_n(&a->any[number][phase], __ATOMIC_RELAXED) != 0;
+	__atomic_store_n(&a->any[number][(phase + 2) % 3], 0, __ATOMIC_RELAXED);
 	return any;
 }
+
+FN void
+barrier(void)
+{
+	virtual_gpu_barrier_of(0, all_threads());
+}
+
+FN bool
+barrier_any(bool yes)
+{
+	return barrier_answer(0, all_threads(), yes);
+}
+
+#define barrier_any_of barrier_answer
+#define barrier_of virtual_gpu_barrier_of
+#define tell_block virtual_gpu_tell_block
+#define hear_block virtual_gpu_hear_block
+#define hear_more virtual_gpu_hear_more
 
 #define ACCESS(name, T) \
 	FN T load##name(const void *from) \
@@ -274,17 +342,29 @@ ACCESS(8, uint64_t)
 ACCESS(16, struct vector)
 ACCESS(4_fresh, uint32_t)
 ACCESS(8_fresh, uint64_t)
-ACCESS(16_fresh, struct vector)
 #undef ACCESS
 
 #define load_flag load8_fresh
-#define acquired fence
+#define acquired virtual_gpu_acquire
 
 FN void
 store_flag(uint64_t *to, uint64_t x)
 {
 	fence();
-	store8_fresh(to, x);
+	virtual_gpu_store_flag(to, &x, sizeof x);
+}
+
+/* Packets. */
+FN struct vector
+load16_fresh(const void *from)
+{
+	return load16(from);
+}
+
+FN void
+store16_fresh(void *to, struct vector v)
+{
+	virtual_gpu_store_flag(to, &v, sizeof v);
 }
 
 #endif

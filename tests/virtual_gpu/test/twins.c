@@ -104,10 +104,10 @@ run_barrier(const void *parameter)
 	uint32_t *sum = t->shared, bad = 0;
 	for (uint32_t turn = 1; turn <= p->turns; turn++) {
 		sum[t->thread] = turn;
-		virtual_gpu_barrier();
+		virtual_gpu_barrier_of(0, virtual_gpu_thread()->threads);
 		for (unsigned i = 0; i < t->threads; i++)
 			bad += sum[i] != turn;
-		virtual_gpu_barrier();
+		virtual_gpu_barrier_of(0, virtual_gpu_thread()->threads);
 	}
 	virtual_gpu_add(p->bad, bad);
 }
