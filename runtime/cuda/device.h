@@ -52,7 +52,7 @@ enum {
 	GPU_FLAGS = 4096,		/* strips of a pair */
 	GPU_CHUNKS_MAX = (1 << 24) - 1,
 	GPU_SLOTS_LEAST = 2,
-	GPU_SLOTS_MOST = 8,
+	GPU_SLOTS_MOST = 64,
 	GPU_PENDING = 16384,		/* strips that a rank publishes in a call */
 	GPU_LISTS = 3,			/* of them */
 	GPU_COPY_LANES = 512,		/* of a pair: those that copy engines serve */
@@ -60,7 +60,9 @@ enum {
 	GPU_LANES = 512,		/* of a task: n_from + n_to */
 	GPU_TASKS_OF_BLOCK = 256,	/* that a block takes turns with, where there are more tasks than blocks */
 	GPU_PARTS = 8,			/* BLINK_PARTS_MAX */
-	GPU_THREADS = 512,		/* of a block, at most */
+	GPU_COUNTED = 127,		/* tasks of a rank whose strips are counted, at most */
+	GPU_THREADS = 512,		/* of a block, at most; of these its last */
+	GPU_SETTERS = 32,		/* set flags (kernels/flags.h) */
 	GPU_MESSAGES = 96,		/* of one launch */
 	GPU_DIFFERS_MESSAGE = 1 << 30
 };
@@ -170,9 +172,10 @@ struct gpu_partner {
 	int32_t peer, n_lanes;
 };
 
-/* Parameters of a kernel, by value: at most 4 KiB. A kernel has blocks numbered task * width + strip, and blocks
- * without a task help to copy the own block; or, where `turns` is set, each block b has the strips b, b + blocks,
- * b + 2 blocks ... and takes turns with them. */
+/* Parameters of a kernel, by value: at most 4 KiB. A kernel has a block for each strip, of one task after the other,
+ * and blocks without a strip help to copy the own block; or, where `turns` is set, each block b has the strips b,
+ * b + blocks, b + 2 blocks ... and takes turns with them. Short segments have fewer strips than `width`: where tasks
+ * are few enough, those that are empty are none. */
 struct gpu_call {
 	const struct gpu_program *program;
 	struct gpu_state *state;
@@ -205,7 +208,12 @@ struct gpu_call {
 	const char *own_from;
 	char *own_to;
 	int64_t own_bytes;
+	int32_t counted, unused;	/* not 0: `first` has all tasks; 0: each has `width` strips */
+	uint64_t first[(GPU_COUNTED + 1) / 4];	/* of each task: its first strip, in 16 bits; then the number of all */
 };
+
+/* The first strip of a task; of their number: how many there are. */
+#define GPU_FIRST(call, task) ((int32_t)((call)->first[(task) / 4] >> 16 * ((task) % 4) & 0xffff))
 
 /* Messages to and from single ranks (blinkSend, blinkRecv), all of one group in one kernel. A message is cut into
  * strips; strip s goes chunk by chunk through channel s of its pair, which has flags of its own and GPU_CHANNEL_SLOTS

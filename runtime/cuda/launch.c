@@ -134,7 +134,7 @@ asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
 }
 
 static int
-choose_sizes(const struct gpu_asked *asked, struct gpu_call *p, struct blink_error *err)
+choose_sizes(const struct gpu_asked *asked, const RankProgram *prog, struct gpu_call *p, struct blink_error *err)
 {
 	struct gpu_sizes s;
 	if (gpu_sizes_choose(asked, &s, err) != blinkSuccess)
@@ -146,6 +146,7 @@ choose_sizes(const struct gpu_asked *asked, struct gpu_call *p, struct blink_err
 	p->slot_bytes = s.slot_bytes;
 	p->ring_share = s.ring_share;
 	p->packet_share = s.packet_share;
+	gpu_count_strips(prog, p);
 	return blinkSuccess;
 }
 
@@ -196,7 +197,8 @@ static int
 choose_blocks(const struct gpu *g, const struct gpu_table *table, struct gpu_call *p, unsigned *out,
     struct blink_error *err)
 {
-	int64_t strips = (int64_t)table->n_tasks * p->width, help = (p->own_bytes + OWN_BYTES - 1) / OWN_BYTES;
+	int64_t strips = p->counted ? GPU_FIRST(p, table->n_tasks) : (int64_t)table->n_tasks * p->width;
+	int64_t help = (p->own_bytes + OWN_BYTES - 1) / OWN_BYTES;
 	int64_t blocks = strips + (help < OWN_BLOCKS ? help : OWN_BLOCKS);
 	p->turns = strips > g->blocks;
 	if ((int64_t)table->n_publishes * p->width > GPU_PENDING
@@ -232,7 +234,8 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	CUfunction kernel;
 	unsigned blocks = 1;
 	void *parameters[] = { p };
-	if (find_kernel(g, call, &kernel, err) != blinkSuccess || choose_sizes(asked, p, err) != blinkSuccess)
+	if (find_kernel(g, call, &kernel, err) != blinkSuccess
+	    || choose_sizes(asked, call->plan->prog, p, err) != blinkSuccess)
 		return err->code;
 	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
 	if (gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess

@@ -22,8 +22,9 @@
  * is told of a call, 5 operations for a chunk of a lane, must not fill the driver's queue of a stream, of about 1000,
  * since a thread that then waits may be the one that serves the peer next. */
 #include "cuda/sizes.h"
-#include "cuda/device.h"
 #include "support/error.h"
+
+#include <string.h>
 
 enum {
 	PACKET_MESSAGE = 256 << 10,	/* bytes: the longest that goes by packets */
@@ -31,9 +32,9 @@ enum {
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
 	CHUNK_COST = 80 << 10,		/* bytes: t0 R */
-	CHUNK_SHORT = 16 * GPU_THREADS,	/* a vector of each thread */
+	CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* a vector of each thread that moves data */
 	CHUNK_ROUND = 4 * CHUNK_SHORT,
-	CHUNK_MOST = 96 << 10,
+	CHUNK_MOST = 3 * CHUNK_ROUND,
 	COPIES_OF_HOP = 8,
 	COPY_CHUNK_LEAST = 256 << 10,
 	UNIT = 16,			/* bytes that a thread moves at once */
@@ -149,6 +150,22 @@ take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, 
 		.slots = (int)between(GPU_SLOTS_LEAST, room / slot, GPU_SLOTS_MOST), .chunk = slot / asked->size,
 		.slot_bytes = slot, .ring_share = room };
 	return blinkSuccess;
+}
+
+/* Each task has one, so that it is seen. */
+void
+gpu_count_strips(const RankProgram *prog, struct gpu_call *call)
+{
+	int64_t strips = 0;
+	memset(call->first, 0, sizeof call->first);
+	call->counted = prog->n_tasks > 0 && prog->n_tasks <= GPU_COUNTED;
+	for (int t = 0; t < prog->n_tasks && call->counted; t++) {
+		const Extent *x = &prog->extent[prog->task[t].extent];
+		int64_t n = call->part_end[x->part] - (x->part > 0 ? call->part_end[x->part - 1] : 0);
+		int64_t length = frac_floor_mul(x->end, n) - frac_floor_mul(x->begin, n);
+		strips += between(1, (length + call->strip - 1) / call->strip, call->width);
+		call->first[(t + 1) / 4] |= (uint64_t)strips << 16 * ((t + 1) % 4);
+	}
 }
 
 int

@@ -3,6 +3,7 @@
 #define BLINK_CUDA_SIZES_H
 
 #include "blink_program.h"
+#include "cuda/device.h"
 #include "model/rank_program.h"
 
 #include <stdbool.h>
@@ -43,6 +44,9 @@ struct gpu_message_sizes {
 	int64_t strip, chunk;		/* multiples of 16 */
 	int channels;
 };
+
+/* The strips of each task of a call whose width and strip are chosen. */
+void gpu_count_strips(const RankProgram *prog, struct gpu_call *call);
 
 /* Elements of the longest segment of any part. */
 int64_t gpu_longest(const RankProgram *prog, const int64_t *part_end);

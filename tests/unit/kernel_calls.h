@@ -3,6 +3,7 @@
 #ifndef KERNEL_CALLS_H
 #define KERNEL_CALLS_H
 
+#include "../../runtime/cuda/sizes.h"
 #include "../../runtime/reduce/reduce.h"
 #include "kernel_gpus.h"
 #include "numbers.h"
@@ -138,7 +139,8 @@ choose_protocol(struct call *c, struct gpu_call *g, bool packets, int turns)
 	g->turns = turns < 0 ? below(3) == 0 : turns;
 	if (packets && g->strip * size * 2 + 32 <= g->packet_share)
 		return;
-	g->slots = 2 + below(GPU_SLOTS_MOST - 1);
+	int64_t most = g->ring_share / 16 < GPU_SLOTS_MOST ? g->ring_share / 16 : GPU_SLOTS_MOST;
+	g->slots = 2 + below((int)most - 1);
 	g->slot_bytes = g->ring_share / g->slots / 16 * 16;
 	int64_t few = 16 * (1 + below(8));
 	if (below(2) && g->slot_bytes > few)
@@ -185,13 +187,17 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 			memcpy(&all.scale, &c->reduction.scale, sizeof all.scale);
 	}
 	int tasks = 0;
+	bool counts = below(2);
 	for (int r = 0; r < g->n; r++)
 		tasks += plan->of[r]->n_tasks;
 	all.turns = all.turns || tasks * all.width > 256;
 	c->threads = 1 + (unsigned)below(all.turns || tasks * all.width < 64 ? 4 : 2);
 	for (int r = 0; r < g->n; r++) {
-		int strips = plan->of[r]->n_tasks * all.width;
 		c->given[r] = all;
+		if (counts)
+			gpu_count_strips(plan->of[r], &c->given[r]);
+		int strips = counts && c->given[r].counted ? GPU_FIRST(&c->given[r], plan->of[r]->n_tasks) :
+		    plan->of[r]->n_tasks * all.width;
 		c->given[r].program = &plan->program[r];
 		c->given[r].state = g->state[r];
 		c->given[r].status = &g->status[r];

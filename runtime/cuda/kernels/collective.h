@@ -13,12 +13,6 @@
 #include "kernels/flags.h"
 #include "kernels/packets.h"
 
-FN int
-strips_of(const struct block *b)
-{
-	return b->program.n_tasks * b->call.width;
-}
-
 /* Every strip of this block, one after the other. */
 FN bool
 run_packets(struct block *b, enum operation op, struct waiting *w)

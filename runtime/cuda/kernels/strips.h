@@ -128,13 +128,28 @@ leave_pending(const struct block *b, const struct strip *s, int reader, const st
 	store4(&p->peer, (uint32_t)lane->peer);
 }
 
-/* For one thread. An empty strip leaves nothing to wait for. */
+FN int
+strips_of(const struct block *b)
+{
+	return b->call.counted ? GPU_FIRST(&b->call, b->program.n_tasks) : b->program.n_tasks * b->call.width;
+}
+
+/* For one thread. An empty strip leaves nothing to wait for, nor do those that are not counted. */
 FN void
 take_strip(const struct block *b, int i, struct strip *s)
 {
-	make_strip(b, i / b->call.width, i % b->call.width, s);
-	for (int l = 0; l < s->n_to && s->n_chunks == 0; l++)
-		store8(&pending_of(b, s, l)->value, 0);
+	const struct gpu_call *c = &b->call;
+	int task = c->counted ? 0 : i / c->width, number = i - task * c->width;
+	while (c->counted && GPU_FIRST(c, task + 1) <= i)
+		task++;
+	if (c->counted)
+		number = i - GPU_FIRST(c, task);
+	make_strip(b, task, number, s);
+	if (c->counted && i + 1 < GPU_FIRST(c, task + 1) && s->n_chunks > 0)
+		return;
+	for (int k = s->n_chunks > 0 ? number + 1 : number; k < (c->counted ? c->width : number + 1); k++)
+		for (int l = 0; l < s->n_to; l++)
+			store8(&(pending_of(b, s, l) + (k - number))->value, 0);
 }
 
 #endif
