@@ -35,6 +35,8 @@ enum {
 	CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* a vector of each thread that moves data */
 	CHUNK_ROUND = 4 * CHUNK_SHORT,
 	CHUNK_MOST = 3 * CHUNK_ROUND,
+	MESSAGE_SHORT = 16 * GPU_THREADS,
+	MESSAGE_ROUND = 4 * MESSAGE_SHORT,
 	COPIES_OF_HOP = 8,
 	COPY_CHUNK_LEAST = 256 << 10,
 	UNIT = 16,			/* bytes that a thread moves at once */
@@ -208,10 +210,10 @@ parts_of(int64_t whole, int64_t part)
 void
 gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct gpu_message_sizes *out)
 {
-	int64_t strip = parts_of(greatest(FLAG_STRIP, parts_of(bytes, channels)), CHUNK_SHORT) * CHUNK_SHORT;
+	int64_t strip = parts_of(greatest(FLAG_STRIP, parts_of(bytes, channels)), MESSAGE_SHORT) * MESSAGE_SHORT;
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) * CHUNK_COST);
-	int64_t chunks = parts_of(strip, between(CHUNK_ROUND, best, slot_bytes));
-	int64_t chunk = least(parts_of(parts_of(strip, chunks), CHUNK_SHORT) * CHUNK_SHORT, slot_bytes);
+	int64_t chunks = parts_of(strip, between(MESSAGE_ROUND, best, slot_bytes));
+	int64_t chunk = least(parts_of(parts_of(strip, chunks), MESSAGE_SHORT) * MESSAGE_SHORT, slot_bytes);
 	*out = (struct gpu_message_sizes){ .strip = strip, .chunk = chunk,
 	    .channels = (int)parts_of(bytes, strip) };
 }

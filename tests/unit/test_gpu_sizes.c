@@ -101,8 +101,9 @@ strip_time(double strip, double chunk, int depth)
 	return (chunks + depth - 1) * (chunk > 80 * KIB ? 2 * chunk : chunk + 80 * KIB);
 }
 
-/* Chunks of the messages of an allreduce by 6 trees are multiples of what the kernels' pass over vectors takes, 32 KiB,
- * or 8 where a strip is short; and twice or half as long, a strip would take no less time, but for that rounding. */
+/* Chunks of the messages of an allreduce by 6 trees are multiples of what the kernels' pass over vectors takes, or of a
+ * vector of each thread that moves data where a strip is short; and twice or half as long, a strip would take no less
+ * time, but for that rounding. */
 static int
 chunks_wrong(int64_t bytes, int blocks, int depth)
 {
@@ -113,8 +114,9 @@ chunks_wrong(int64_t bytes, int blocks, int depth)
 	if (gpu_sizes_choose(&a, &s, &err) != blinkSuccess)
 		return 1;
 	double strip = (double)s.strip * 4, chunk = (double)s.slot_bytes, time = strip_time(strip, chunk, depth);
-	bool most = s.slot_bytes == 96 * KIB || (s.slot_bytes + 32 * KIB) * GPU_SLOTS_LEAST > s.ring_share;
-	bool right = (s.slot_bytes % (8 * KIB) == 0 && (s.slot_bytes < 32 * KIB || s.slot_bytes % (32 * KIB) == 0))
+	const int64_t few = 16 * (GPU_THREADS - GPU_SETTERS), round = 4 * few;
+	bool most = s.slot_bytes == 3 * round || (s.slot_bytes + round) * GPU_SLOTS_LEAST > s.ring_share;
+	bool right = (s.slot_bytes % few == 0 && (s.slot_bytes < round || s.slot_bytes % round == 0))
 	    || s.slot_bytes == s.strip * 4;
 	right = right && time < 1.05 * strip_time(strip, chunk / 2, depth)
 	    && (time < 1.05 * strip_time(strip, chunk * 2, depth) || most);

@@ -32,6 +32,9 @@ enum {
 	/* Of a flag, before `stop` is looked at. A pause of a twin may be a sleep of 10 ms. */
 	POLLS = ON_GPU ? 1 << 10 : 1 << 5,
 	LOOKS = 4,			/* at a flag, before others of the list */
+	N_SETTERS = ON_GPU ? GPU_SETTERS : 1,	/* threads */
+	WORKERS = 1, SETTERS = 2,	/* barriers */
+	END = 1 << 30,
 	NS_LONG = 1000000
 };
 
@@ -44,9 +47,16 @@ struct strip {
 	int32_t n_from, n_to;
 	int32_t number;			/* which strip of the segment */
 	int32_t publishes;
-	int32_t chunk, n_chunks;	/* done, and in all */
+	int32_t chunk, n_chunks;	/* done or at work, and in all */
+	uint32_t done, set;		/* by the workers; of these, those whose flags are set */
 	bool scales, divides;
 	uint8_t shape;			/* of the task; 0: any */
+};
+
+/* Whose flags are set next. */
+struct setting {
+	int32_t strip;			/* -1: none any more */
+	bool first;
 };
 
 /* Shared by the threads of a block. */
@@ -61,6 +71,8 @@ struct block {
 	int32_t n_strips;
 	struct strip strip[GPU_TASKS_OF_BLOCK + 1];
 	char *place[GPU_LANES];		/* of each lane of the strip at work: its slot, or its packets */
+	uint32_t told;			/* by the workers: how often a chunk was done, and the end */
+	struct setting setting;
 };
 
 /* A thread's own. */
@@ -73,6 +85,13 @@ FN int64_t
 least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
+}
+
+/* The last threads of a block set the flags of long messages, while the others go on with the next chunk (flags.h). */
+FN unsigned
+workers(void)
+{
+	return all_threads() > N_SETTERS ? all_threads() - N_SETTERS : all_threads();
 }
 
 /* ---- waits ---- */
@@ -123,11 +142,17 @@ waits_no_more(struct gpu_status *status, struct waiting *w)
 	w->said = false;
 }
 
-/* For all threads of the block, after a round without effect. */
+/* For all threads of the block, after a round without effect; or for its workers. */
 FN bool
 all_stop(struct gpu_status *status)
 {
 	return barrier_any(this_thread() == 0 && load4_fresh(&status->stop) != 0);
+}
+
+FN bool
+workers_stop(struct gpu_status *status)
+{
+	return barrier_any_of(WORKERS, workers(), this_thread() == 0 && load4_fresh(&status->stop) != 0);
 }
 
 FN void

@@ -41,6 +41,7 @@ make_list(struct block *b)
 	if (this_thread() == 0) {
 		make_share(b, &b->strip[n]);
 		b->n_strips = n + (b->call.own_bytes > 0);
+		b->told = 0;
 	}
 	barrier();
 }

@@ -1,19 +1,22 @@
 /* The protocol of flags, for long messages: chunks of strips in rings.
  *
- * The lanes of a strip, sources and then readers, are numbered; thread l looks after lanes l, l + threads ... : it
- * waits for the source's `ready`, or for the reader's `done` of the chunk that had the slot, and puts the address of
- * the slot into a table for all. A barrier that tells every thread whether all lanes are there ends the wait; another
- * one ends the work, after which the same threads set the flags:
+ * A block has workers, which move data, and setters, its last warp, which sets flags. The lanes of a strip, sources
+ * and then readers, are numbered; worker l looks after lanes l, l + workers ... : it waits for the source's `ready`, or
+ * for the reader's `done` of the chunk that had the slot, and puts the address of the slot into a table for all. A
+ * barrier that tells every worker whether all lanes are there ends the wait; another one ends the work, and one of them
+ * tells the setters. A fence takes as long as a short chunk, and delays the thread alone that executes it, so that the
+ * workers go on with the next chunk meanwhile. Where they are faster, a fence and a flag are for several chunks:
  *
- *	thread l			all threads
+ *	worker l			setter l
  *	wait for flag of lane l, acquire
- *	----------------------- barrier: all there? -----
- *					load, combine, store
- *	----------------------- barrier -----------------
- *	release, set flag of lane l
+ *	-- barrier: all there? --
+ *	load, combine, store
+ *	-- barrier --------------
+ *	worker 0: chunk c is done	sees that, release, sets flag of lane l to the last one done
+ *	wait for flag of lane l ...
  *
- * The release orders what the whole block has stored, since the barrier comes before it; the acquire what the whole
- * block loads, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
+ * The release orders what the whole block has stored, since the barrier comes before it; the acquire what the workers
+ * load, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
  * was in the slot before.
  *
  * A block has a list of strips and goes round: those whose lanes are there move on by a chunk, the others are passed
@@ -48,14 +51,14 @@ lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, stru
 	return true;
 }
 
-/* For all threads of the block. */
+/* For all workers. */
 FN bool
 chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, struct waiting *w)
 {
 	bool there = true;
-	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)all_threads())
+	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)workers())
 		there = lane_is_there(b, s, l, chunk, w);
-	return !barrier_any(!there);
+	return !barrier_any_of(WORKERS, workers(), !there);
 }
 
 /* To a reader on another server: what there is to relay. */
@@ -77,26 +80,75 @@ leave_letter(const struct block *b, const struct strip *s, int l)
 	store8_fresh(&letter->call, b->number);
 }
 
-/* Tell peers that a chunk is done; after the last one, who has to tell when. */
+/* Tell peers how many chunks are done; after the first time, who has to tell when. For thread `me` of `n`. */
 FN void
-set_flags(const struct block *b, const struct strip *s, int32_t chunk)
+set_flags(const struct block *b, const struct strip *s, uint32_t done, bool first, int me, int n)
 {
-	for (int l = (int)this_thread(); l < s->n_from + s->n_to; l += (int)all_threads()) {
+	for (int l = me; l < s->n_from + s->n_to; l += n) {
 		struct lane lane = lane_of(b, s, l);
-		bool reads = l < s->n_from;
-		if (!reads && chunk == 0) {
+		bool begins = first && l >= s->n_from;
+		if (begins) {
 			store8_fresh(lane.signature, b->call.signature);
 			leave_letter(b, s, l);
 		}
-		store_flag(reads ? lane.done : lane.ready, GPU_FLAG(b->number, chunk + 1));
-		if (!reads && chunk == 0)
+		store_flag(l < s->n_from ? lane.done : lane.ready, GPU_FLAG(b->number, done));
+		if (begins)
 			leave_pending(b, s, l - s->n_from, &lane);
 	}
 }
 
-/* Go round the list until all is done; false: stopped. */
+/* For the first setter: a strip of which more is done than its flags say. heard: of `told`, so far; returns it. */
+FN uint32_t
+find_done(struct block *b, uint32_t heard, struct setting *out)
+{
+	for (;; heard = hear_more(&b->told, heard)) {
+		for (int i = 0; i < b->n_strips; i++) {
+			uint32_t done = hear_block(&b->strip[i].done), set = b->strip[i].set;
+			out->strip = i;
+			out->first = set == 0;
+			b->strip[i].set = done;
+			if (set < done)
+				return heard;
+		}
+		out->strip = -1;
+		if (heard & END)
+			return heard;
+	}
+}
+
+/* For setters: flags of what the workers have done, until that is all. */
+FN void
+set_all_flags(struct block *b)
+{
+	int me = (int)(this_thread() - workers());
+	for (uint32_t heard = 0;;) {
+		if (me == 0)
+			heard = find_done(b, heard, &b->setting);
+		barrier_of(SETTERS, N_SETTERS);
+		if (b->setting.strip < 0)
+			return;
+		const struct strip *s = &b->strip[b->setting.strip];
+		set_flags(b, s, s->set, b->setting.first, me, N_SETTERS);
+		barrier_of(SETTERS, N_SETTERS);
+	}
+}
+
+/* For workers: a chunk is done. Without setters they set its flags themselves. */
+FN void
+hand_over(struct block *b, struct strip *s, uint32_t done)
+{
+	barrier_of(WORKERS, workers());
+	if (workers() == all_threads()) {
+		set_flags(b, s, done, done == 1, (int)this_thread(), (int)all_threads());
+	} else if (this_thread() == 0) {
+		tell_block(&s->done, done);
+		tell_block(&b->told, b->told + 1);
+	}
+}
+
+/* For workers: go round the list until all is done; false: stopped. */
 FN bool
-run_list(struct block *b, enum operation op, struct waiting *w)
+move_list(struct block *b, enum operation op, struct waiting *w)
 {
 	uint64_t said = time_now();
 	for (bool left = true, moved; left;) {
@@ -113,17 +165,30 @@ run_list(struct block *b, enum operation op, struct waiting *w)
 				s->chunk = chunk + 1;
 			waits_no_more(b->call.status, w);
 			program_chunk(b, s, chunk, op);
-			barrier();
-			set_flags(b, s, chunk);
+			hand_over(b, s, (uint32_t)chunk + 1);
 			say_progress(b->call.status, &said);
 			moved = true;
 		}
 		if (left && !moved && w->since != 0)
 			pause_thread();
-		if (left && !moved && all_stop(b->call.status))
+		if (left && !moved && workers_stop(b->call.status))
 			return false;
 	}
 	return true;
+}
+
+/* False, for workers alone: stopped. */
+FN bool
+run_list(struct block *b, enum operation op, struct waiting *w)
+{
+	if (this_thread() >= workers()) {
+		set_all_flags(b);
+		return true;
+	}
+	bool good = move_list(b, op, w);
+	if (this_thread() == 0)
+		tell_block(&b->told, b->told | END);
+	return good;
 }
 
 #endif

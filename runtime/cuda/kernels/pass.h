@@ -89,7 +89,7 @@ unit_of(const char *own, const char *output, int64_t bytes)
 FN void
 move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i, int n, enum operation op)
 {
-	int64_t step = all_threads();
+	int64_t step = workers();
 	struct vector v[AT_ONCE], more[AT_ONCE];
 	UNROLLED
 	for (int u = 0; u < AT_ONCE; u++)
@@ -132,12 +132,12 @@ move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i
 FN void
 move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op)
 {
-	int64_t round = AT_ONCE * (int64_t)all_threads(), i = 0;
+	int64_t round = AT_ONCE * (int64_t)workers(), i = 0;
 	NOT_UNROLLED
 	for (; i + round <= vectors; i += round)
 		move_vectors(b, s, at, i + this_thread(), AT_ONCE, op);
 	NOT_UNROLLED
-	for (i += this_thread(); i < vectors; i += all_threads())
+	for (i += this_thread(); i < vectors; i += workers())
 		move_vectors(b, s, at, i, 1, op);
 }
 
@@ -195,7 +195,7 @@ move_chunk(const struct block *b, const struct strip *s, int32_t chunk, enum ope
 		move_fast_any(b, s, at, from, op);
 	}
 	NOT_UNROLLED
-	for (int64_t i = from + this_thread(); i * VECTOR < bytes; i += all_threads())
+	for (int64_t i = from + this_thread(); i * VECTOR < bytes; i += workers())
 		move_vector(b, s, at, i, least(VECTOR, bytes - i * VECTOR), unit, op);
 }
 
