@@ -7,7 +7,8 @@ abilities() {
 	oracle cluster "$1" 8 "$2" "$3" | oracle snippet -c '
 import json, sys
 topology = json.load(sys.stdin)
-for switch in [s for node in topology["nodes"] for s in node["switches"]] + (topology["switches"] if sys.argv[1:] else []):
+switches = [s for node in topology["nodes"] for s in node["switches"]]
+for switch in switches + (topology["switches"] if sys.argv[1:] else []):
     switch.update(multicast=True, reduce=True)
 print(json.dumps(topology))' ${4:+"$4"} >"$work/t.json"
 }
@@ -139,8 +140,8 @@ claim "a partition that leaves the switch out" "n0/sw multicasts, n0/sw reduces:
 claim "prices of trees that share links" "proves nothing for allreduce where switches multicast or reduce" \
 	's["rate"]["certificate"] = {"kind": "prices", "price": [1] * len(s["topology"]["links"])}'
 for value in '"yes"' 1 null; do
-	printf '{"format":"blink-topology","version":1,"name":"x","nodes":[{"id":"n","gpus":[{"id":"a"}],"switches":[{"id":"s","reduce":%s}]}]}' \
-		"$value" >"$work/bad.json"
+	printf '{"format":"blink-topology","version":1,"name":"x","nodes":[{"id":"n","gpus":[{"id":"a"}],
+		"switches":[{"id":"s","reduce":%s}]}]}' "$value" >"$work/bad.json"
 	expect_exit "reduce: $value" 3 "$blinkc" convert "$work/bad.json"
 	grep -q 'switches\[0\].reduce: .*want true or false' "$work/err" || not_ok "reduce: $value: $(cat "$work/err")"
 done

@@ -44,10 +44,11 @@ done
 runs=(\( -path '*/bin/*' -o -name '*.sh' \))
 modes=$(find "$root/usr" -type d ! -perm 755 -o -type f "${runs[@]}" ! -perm 755 -o -type f ! "${runs[@]}" ! -perm 644)
 if [ ! "$modes" ]; then ok "whatever the umask, all can read it"; else not_ok "not to be read by all: $modes"; fi
-(cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /') >"$work/once"
+listed() { (cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /'); }
+listed >"$work/once"
 if [ "$full" ]; then
 	expect "make install again" install_to "$root" PREFIX=/usr
-	(cd "$root" && find . -ls | sed 's/^ *[0-9]* *[0-9]* //; s/  *[A-Z][a-z][a-z]  *[0-9]* *[0-9:]* / /') >"$work/twice"
+	listed >"$work/twice"
 	if cmp -s "$work/once" "$work/twice"; then
 		ok "leaves the same"
 	else
@@ -97,7 +98,8 @@ if flags=$(pkg-config --cflags --libs blink); then
 	done
 	"$root/usr/bin/blinkc" -q "$root/usr/share/blinkc/topologies/dgx1v.xml" -o "$work/s.json" ||
 		not_ok "installed blinkc: exit $?"
-	printf '<topology format="blink-topology" version="1" name="t"><node id="s" file="dgx1v.xml" count="2"/></topology>' >"$work/t.xml"
+	printf '<topology format="blink-topology" version="1" name="t">%s</topology>' \
+		'<node id="s" file="dgx1v.xml" count="2"/>' >"$work/t.xml"
 	expect "a topology that is installed, by reference" "$root/usr/bin/blinkc" convert \
 		"$work/t.xml" -o "$work/flat.json"
 	expect "as C and as C++" env LD_LIBRARY_PATH="$root/usr/lib" $MAKE -s -C tests/consumer OUT="$work" \

@@ -183,7 +183,8 @@ same_reason "a network that is none" 'init: 2: BLINK_NET: "foo": want auto, tcp 
 
 printf '' >"$work/warned"
 other=BLINK_SCHEDULES=$work/dgx1v/broadcast.r0.json
-launch "check 100000" "BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned BLINK_PORT=7 $other" "$other" "$other" || not_ok "a job with settings of no effect: $(cat "$work"/rank.*)"
+launch "check 100000" "BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned BLINK_PORT=7 $other" "$other" "$other" ||
+	not_ok "a job with settings of no effect: $(cat "$work"/rank.*)"
 expect "rank 0 names a setting that is none" grep -q \
 	'\[0\] BLINK WARN BLINK_PORT: no such setting: libblink(3) has them all' "$work/warned"
 expect "and says why no schedule that was named is used" grep -q \

@@ -6,9 +6,11 @@
 
 include="-Iruntime/include -Iruntime -Iruntime/cuda"
 clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || true)}
-ptxas=$(command -v ptxas || { [ "$nvcc" ] && ls "$(dirname "$nvcc")/ptxas" 2>/dev/null; } || true)
-# Empty where there is none: what needs it is skipped then, with that reason.
-nvdisasm=${NVDISASM:-$(command -v nvdisasm || { [ "$ptxas" ] && ls "$(dirname "$ptxas")/nvdisasm" 2>/dev/null; } || true)}
+# beside PROGRAM OTHER: where it is, in $PATH or in the directory of the other. Empty where there is none: what needs it
+# is skipped then, with that reason.
+beside() { command -v "$1" || { [ "$2" ] && ls "$(dirname "$2")/$1" 2>/dev/null; } || true; }
+ptxas=$(beside ptxas "$nvcc")
+nvdisasm=${NVDISASM:-$(beside nvdisasm "$ptxas")}
 all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
 
 # some LIST...: in the quick test the first

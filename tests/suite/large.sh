@@ -59,18 +59,23 @@ up, down = (len(right["trees"][last][phase]) - 1 for phase in ("up", "down"))
 case("up-less", 6, f"trees[{last}]: rank 0 ends with 0 times the data of rank 126: want 1", drop("up", 0))
 case("down-less", 6, f"trees[{last}]: rank 126 ends with 0 times the data of rank 0: want 1", drop("down", down))
 case("up-twice", 3, f"trees[{last}].up[0]: rank 126: sends twice", lambda s, t: t["up"].insert(0, t["up"][0]))
-case("link-none", 3, f"trees[{last}].down[{down}][2][1]: 512: want a whole number, 0 to 511", lambda s, t: t["down"][-1][2].__setitem__(1, 512))
-case("link-other", 3, f"trees[{last}].up[{up}]: link 0 leaves gpu0: want one that leaves", lambda s, t: t["up"][-1][2].__setitem__(0, 0))
+case("link-none", 3, f"trees[{last}].down[{down}][2][1]: 512: want a whole number, 0 to 511",
+     lambda s, t: t["down"][-1][2].__setitem__(1, 512))
+case("link-other", 3, f"trees[{last}].up[{up}]: link 0 leaves gpu0: want one that leaves",
+     lambda s, t: t["up"][-1][2].__setitem__(0, 0))
 case("edge-short", 3, f"trees[{last}].up[3]: not an edge", lambda s, t: t["up"][3].pop())
 case("edge-text", 3, f'trees[{last}].up[3][0]: "x": want a whole number', lambda s, t: t["up"][3].__setitem__(0, "x"))
 case("tree-number", 3, f"trees[{last}]: not an object: want a tree", lambda s, t: s["trees"].__setitem__(last, 7))
-case("tree-gone", 6, f"trees: no segment at {last}/{last + 1} of the buffer serves rank 0", lambda s, t: s["trees"].pop())
-case("tree-again", 6, f"trees[{last + 1}].segment: starts at {last}/{last + 1}: rank 0 wants 1/1 next", lambda s, t: s["trees"].append(t))
+case("tree-gone", 6, f"trees: no segment at {last}/{last + 1} of the buffer serves rank 0",
+     lambda s, t: s["trees"].pop())
+case("tree-again", 6, f"trees[{last + 1}].segment: starts at {last}/{last + 1}: rank 0 wants 1/1 next",
+     lambda s, t: s["trees"].append(t))
 case("served-not", 6, f"trees: no segment at {last}/{last + 1} of the buffer serves rank 5",
      lambda s, t: t.__setitem__("to", [r for r in range(last + 1) if r != 5]))
 case("served-twice", 6, f"trees[{last + 1}].segment: starts at {last}/{last + 1}: rank 5 wants 1/1 next",
      lambda s, t: s["trees"].append({**t, "to": [5]}))
-case("rate", 6, "rate.achieved: 13.5: the trees achieve 106.666666666667 GB/s", lambda s, t: s["rate"].__setitem__("achieved", 13.5))
+case("rate", 6, "rate.achieved: 13.5: the trees achieve 106.666666666667 GB/s",
+     lambda s, t: s["rate"].__setitem__("achieved", 13.5))
 END
 while IFS=$'\t' read -r name code message; do
 	"$blinkc" check "$work/$name.json" >"$work/out" 2>"$work/err"
@@ -99,13 +104,14 @@ def edge(s, d):
     return [s, d, [2 * s, 2 * d + 1]]
 N, MANY = 4096, 131072
 # Each block, in 32 parts, is where it belongs; no other rank gets it.
-own = [{"segment": [f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"], "root": t // 32, "to": [t // 32]} for t in range(MANY)]
+segments = [[f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"] for t in range(MANY)]
+own = [{"segment": segment, "root": t // 32, "to": [t // 32]} for t, segment in enumerate(segments)]
 put("own", N, "allgather", own)
-put("empty", N, "allreduce", [{"segment": [f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"], "root": 0} for t in range(MANY)])
+put("empty", N, "allreduce", [{"segment": segment, "root": 0} for segment in segments])
 # Sums of sums: after 64 rounds 2^64 times the data of rank 0, if anyone counted.
 put("doublings", 2, "allreduce", [{"segment": ["0/1", "1/1"], "root": 0, "up": [edge(0, 1), edge(1, 0)] * 2000}])
-put("to-all", N, "allgather", [{"segment": [f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"], "root": 0, "to": list(range(N)),
-                               "down": [edge(0, r) for r in range(1, N)]} for t in range(16)])
+put("to-all", N, "allgather", [{"segment": segment, "root": 0, "to": list(range(N)),
+                                "down": [edge(0, r) for r in range(1, N)]} for segment in segments[:16]])
 # More values than are ever in memory at once.
 if sys.argv[2]:
     put("values", 2, "allreduce", [{"segment": ["0/1", "1/1"], "root": 0, "other": [0] * 1024}] * 17000)

@@ -52,7 +52,8 @@ line() { grep -qxF -- "$2" "$work/got" && ok "$1" || not_ok "$1: no line $2 in $
 line "where, and what is wanted" \
 	"$work/dgx1v/one-way.one_way.json: gpu0 to gpu1, nvlink: one-way: 1 link, none back: want links both ways"
 "$blinkc" lint "$work/dgx1v/sibling.lost_link.json" >"$work/got"
-line "the siblings" "$work/dgx1v/sibling.lost_link.json: gpu0: sibling: 5 nvlink links: want 6, as 6 of the 8 GPUs of dgx1v"
+line "the siblings" \
+	"$work/dgx1v/sibling.lost_link.json: gpu0: sibling: 5 nvlink links: want 6, as 6 of the 8 GPUs of dgx1v"
 line "the summary" "1 machine: 2 findings"
 
 # A large cluster of the same fault: some are listed, the rest is counted.
@@ -68,7 +69,8 @@ cp dgx1v/no-port.no_port.json odd.json
 echo '{' >broken.json
 "$blinkc" lint --junit j.xml --github fine.xml odd.json broken.json >got 2>err
 expect "a file that is not valid: its status" [ $? = 3 ]
-line "annotation" "::error file=odd.json,title=blinkc lint::mlx5_0: no-port: a NIC without port: want a capacity, or links of class net"
+line "annotation" "::error file=odd.json,title=blinkc lint::mlx5_0: no-port: a NIC without port: want a capacity, "\
+"or links of class net"
 line "a file that is not valid: where" \
 	"::error file=broken.json,line=2,col=1,title=blinkc lint::end of file: want a key in double quotes"
 line "notice" "::notice title=blinkc lint::3 machines: 1 finding, 1 not valid"
@@ -83,5 +85,5 @@ expect_exit "a file and a line" 2 "$blinkc" lint fine.xml --synthetic "gpu:2 mes
 expect "a line" "$blinkc" lint -q --synthetic "gpu:2 mesh:25"
 "$blinkc" lint nowhere.xml >got
 expect "a file that is not there: its status" [ $? = 8 ]
-expect "names that control a terminal" [ "$(printf '{"format":"blink-topology","version":1,"name":"a","nodes":[{"id":"n","gpus":[{"id":"a"},{"id":"b"}]}],"links":[]}' |
-	"$blinkc" lint -q - | tr -d '\n -~' | wc -c)" = 0 ]
+expect "names that control a terminal" [ "$(printf '{"format":"blink-topology","version":1,"name":"a","nodes":[
+	{"id":"n","gpus":[{"id":"a"},{"id":"b"}]}],"links":[]}' | "$blinkc" lint -q - | tr -d '\n -~' | wc -c)" = 0 ]

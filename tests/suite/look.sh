@@ -49,11 +49,16 @@ END
 cat >"$work/node.json" <<'END'
 { "format": "blink-topology", "version": 1, "name": "bridges",
   "nodes": [{ "id": "n", "gpus": [{ "id": "a" }, { "id": "b" }, { "id": "c" }, { "id": "d" }],
-    "cpus": [{ "id": "h0" }, { "id": "h1" }], "switches": [{ "id": "p" }, { "id": "q" }], "nics": [{ "id": "m", "capacity": 25 }] }],
-  "links": [{ "from": "a", "to": "p", "class": "pcie", "capacity": 12 }, { "from": "p", "to": "q", "class": "pcie", "capacity": 12 },
-    { "from": "b", "to": "q", "class": "pcie", "capacity": 12 }, { "from": "q", "to": "h0", "class": "pcie", "capacity": 12 },
-    { "from": "h0", "to": "h1", "class": "pcie", "capacity": 12 }, { "from": "c", "to": "h1", "class": "pcie", "capacity": 12 },
-    { "from": "m", "to": "p", "class": "pcie", "capacity": 12 }, { "from": "a", "to": "b", "class": "nvlink", "count": 3, "capacity": 25, "duplex": "simplex" },
+    "cpus": [{ "id": "h0" }, { "id": "h1" }], "switches": [{ "id": "p" }, { "id": "q" }],
+    "nics": [{ "id": "m", "capacity": 25 }] }],
+  "links": [{ "from": "a", "to": "p", "class": "pcie", "capacity": 12 },
+    { "from": "p", "to": "q", "class": "pcie", "capacity": 12 },
+    { "from": "b", "to": "q", "class": "pcie", "capacity": 12 },
+    { "from": "q", "to": "h0", "class": "pcie", "capacity": 12 },
+    { "from": "h0", "to": "h1", "class": "pcie", "capacity": 12 },
+    { "from": "c", "to": "h1", "class": "pcie", "capacity": 12 },
+    { "from": "m", "to": "p", "class": "pcie", "capacity": 12 },
+    { "from": "a", "to": "b", "class": "nvlink", "count": 3, "capacity": 25, "duplex": "simplex" },
     { "from": "b", "to": "a", "class": "nvlink", "count": 2, "capacity": 20, "duplex": "simplex" },
     { "from": "a", "to": "c", "class": "nvlink", "capacity": 25, "duplex": "simplex" },
     { "from": "c", "to": "d", "class": "pcie", "capacity": 12 }] }
@@ -103,7 +108,8 @@ import json, sys
 name = "</title><script>alert(1)</script> & \"quoted\" 'too' `id` $(id) \\\\n [31mred \u202e \\N ]]> -->"
 ids = ["a.:@/+-", "_", "--", "x" * 64, "&amp", "sw/1"][:4] + ["sw/1"]
 doc = {"format": "blink-topology", "version": 1, "name": name.replace("\n", " "), "source": name.replace("\n", " "),
-       "nodes": [{"id": "n/", "gpus": [{"id": i} for i in ids[:4]], "switches": [{"id": ids[4]}], "nics": [{"id": "n/m"}]}],
+       "nodes": [{"id": "n/", "gpus": [{"id": i} for i in ids[:4]], "switches": [{"id": ids[4]}],
+                  "nics": [{"id": "n/m"}]}],
        "links": [{"from": i, "to": ids[4], "class": "nvlink", "capacity": 25} for i in ids[:4]]}
 json.dump(doc, open(sys.argv[1], "w"))
 PY
@@ -234,7 +240,8 @@ for row, line in zip(rows, lines):
         ends = [l["from"]] + ([l["to"]] if l.get("duplex", "full") == "full" else [])
         for end in ends:
             key = l["class"], end
-            out[key] = out.get(key, 0) + l.get("count", 1) * l.get("capacity", classes.get(l["class"], {}).get("capacity"))
+            capacity = l.get("capacity", classes.get(l["class"], {}).get("capacity"))
+            out[key] = out.get(key, 0) + l.get("count", 1) * capacity
     best = max((sum(out.get((c, g), 0) for g in gpus), c) for c in {c for c, _ in out if c != "net"})[1]
     assert row["links"] == best and abs(row["capacity"] - min(out.get((best, g), 0) for g in gpus)) < 1e-9, row
 PY

@@ -79,8 +79,9 @@ whole, some = (json.load(open(path))["schedules"] for path in sys.argv[1:3])
 have = {(tuple(e["gpus"]), e["collective"], e["root"]) for e in some}
 for e in [e for e in whole if (tuple(e["gpus"]), e["collective"], e["root"]) not in have][::int(sys.argv[3] or 31)]:
     order = random.sample(e["gpus"], len(e["gpus"]))
-    root = order.index(e["gpus"][e["root"]]) if e["root"] is not None else 0
-    print(e["collective"], ",".join(map(str, order)), root, e["rate"], "gpu%d" % e["gpus"][e["root"]] if e["root"] is not None else "")
+    at = None if e["root"] is None else e["gpus"][e["root"]]
+    print(e["collective"], ",".join(map(str, order)), 0 if at is None else order.index(at), e["rate"],
+          "" if at is None else f"gpu{at}")
 END
 n=0 wrong=0
 while read -r coll gpus root rate gpu; do

@@ -150,7 +150,8 @@ fi
 for c in 4 ${full:+1 2 8 16}; do
 	"$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --size 64M --format chakra --chunks $c -o "$work/trace"
 	expect "allreduce, $c chunks" cmp <(oracle chakra 20 "$work/trace" | sed 's/,.*//') \
-		<("$python" -c "from fractions import Fraction as F; print('4 ranks:', F(25, 16) * (1 + F(3, $c)), 'ms')")
+		<("$python" -c "from fractions import Fraction as F
+print('4 ranks:', F(25, 16) * (1 + F(3, $c)), 'ms')")
 done
 expect "files are the same again" cmp <(cat "$work"/trace.*.et) \
 	<("$blinkc" -q topologies/dgx1p.xml --gpus 0-3 --size 64M --format chakra --chunks "$c" -o "$work/again" &&

@@ -9,8 +9,8 @@ names() { nm -D --defined-only "$1" | awk '$3 ~ /^p?nccl/ { print $3 }' | sort; 
 # ---- names and parameters ----
 names "$shim" >"$work/ours"
 # Of each collective two: X(M, NAME has NAMEConfig as well.
-sed -nE 's/^	X\(M, ([A-Za-z]+),.*/nccl\1\nnccl\1Config/p; t; s/^	X\(([A-Za-z0-9]+).*/nccl\1/p' runtime/nccl/nccl.h |
-	sort >"$work/table"
+sed -nE 's/^	X\(M, ([A-Za-z]+),.*/nccl\1\nnccl\1Config/p; t; s/^	X\(([A-Za-z0-9]+).*/nccl\1/p' \
+	runtime/nccl/nccl.h | sort >"$work/table"
 if grep -v '^p' "$work/ours" | cmp -s - "$work/table" && sed 's/^/p/' "$work/table" |
 	cmp -s - <(grep '^p' "$work/ours"); then
 	ok "it exports what its table has, twice"
@@ -126,9 +126,10 @@ library.ncclGetLastError.restype = ctypes.c_char_p
 class Id(ctypes.Structure):
     _fields_ = [("internal", ctypes.c_char * 128)]
 id, comm, memory = Id(), ctypes.c_void_p(), ctypes.c_void_p()
-for name, arguments in (("GetUniqueId", lambda: [ctypes.byref(id)]), ("CommInitRank", lambda: [ctypes.byref(comm), 1, id, 0]),
-                        ("MemAlloc", lambda: [ctypes.byref(memory), ctypes.c_size_t(100 << 20)]), ("MemFree", lambda: [memory]),
-                        ("CommDestroy", lambda: [comm])):
+for name, arguments in (("GetUniqueId", lambda: [ctypes.byref(id)]),
+                        ("CommInitRank", lambda: [ctypes.byref(comm), 1, id, 0]),
+                        ("MemAlloc", lambda: [ctypes.byref(memory), ctypes.c_size_t(100 << 20)]),
+                        ("MemFree", lambda: [memory]), ("CommDestroy", lambda: [comm])):
     result = getattr(library, "nccl" + name)(*arguments())
     if result:
         print(name, result, library.ncclGetLastError(None).decode())

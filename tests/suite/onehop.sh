@@ -12,7 +12,8 @@ plan() {
 		not_ok "$name: $(cat "$work/err")"
 		return
 	fi
-	got=$(awk '/^trees/ { t = $2 + 0; d = $4 } /^rate/ { r = $2 } /^bound/ { b = $2 } /^best/ { x = $2 } END { print r, b, t, d, x }' "$work/err")
+	got=$(awk '/^trees/ { t = $2 + 0; d = $4 } /^rate/ { r = $2 } /^bound/ { b = $2 } /^best/ { x = $2 }
+		END { print r, b, t, d, x }' "$work/err")
 	if awk -v got="$got" -v want="$want" 'BEGIN { split(got, g, " "); split(want, w, " ")
 		exit !(g[1] == w[1] && g[2] == w[2] && g[3] <= w[3] && g[4] <= w[4] && g[5] == w[1]) }'; then
 		ok "$name: $got"

@@ -38,9 +38,12 @@ main(void)
 		result = blinkCommInitRank(&comm, 1, &id, 0, NULL, &error);
 	if (result == blinkSuccess)
 		result = blinkCommSplit(comm, 0, 0, &split, NULL, &error);
-	if (result == blinkSuccess && ((result = blinkAllReduce(x, x, 3, blinkInt32, blinkSum, split, NULL)) != blinkSuccess ||
-	    (result = blinkCommWait(split, 0)) != blinkSuccess))
-		snprintf(error.text, sizeof error.text, "%s", blinkCommGetError(split));
+	if (result == blinkSuccess) {
+		if ((result = blinkAllReduce(x, x, 3, blinkInt32, blinkSum, split, NULL)) == blinkSuccess)
+			result = blinkCommWait(split, 0);
+		if (result != blinkSuccess)
+			snprintf(error.text, sizeof error.text, "%s", blinkCommGetError(split));
+	}
 	blinkCommDestroy(split);
 	blinkCommDestroy(comm);
 	if (result != blinkSuccess)
@@ -63,20 +66,24 @@ COMMANDS = {
     "compile XML": ["-q", "-g", "0,1,2,4,5,6", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile XML, all trees": ["-v", "--no-minimise", "-g", "0,1,2,3", "topologies/dgx1v.xml", "-o", "x.json"],
     "compile JSON to .cu": ["-q", "-c", "broadcast", "-g", "1,4,5,7", "topologies/dgx1v.json", "-o", "x.cu"],
-    "compile a hybrid": ["-q", "--hybrid=host", "-c", "broadcast", "-g", "0,1,4", "--size", "1M", "topologies/dgx1v.xml",
-                         "-o", "x.cu"],
+    "compile a hybrid": ["-q", "--hybrid=host", "-c", "broadcast", "-g", "0,1,4", "--size", "1M",
+                         "topologies/dgx1v.xml", "-o", "x.cu"],
     "compile over PCIe": ["-q", "-c", "reduce", "-g", "0,1,4", "-l", "pcie,qpi", "topologies/dgx1v.json",
                           "-o", "x.json"],
     "compile in three phases": ["-q", "-a", "threephase", "-l", "all", "tests/fuzz/corpus/fuzz_topology/mixed.json",
                                 "-o", "x.json"],
     "compile in one hop": ["-q", "-a", "onehop", "-g", "0,1,2", "topologies/dgx1p.json", "-o", "x.json"],
-    "compile halving and doubling": ["-q", "-a", "halving-doubling", "-g", "0-5", "topologies/kesch.xml", "-o", "x.json"],
-    "compile through hosts": ["-q", "-a", "host-staged-knomial", "-c", "gather", "-g", "0,1,8", "topologies/kesch.xml", "-o", "x.json"],
-    "compile recursive doubling": ["-q", "-a", "recursive-doubling", "-g", "0,1,2,3", "topologies/dgx1p.json", "-o", "x.json"],
+    "compile halving and doubling": ["-q", "-a", "halving-doubling", "-g", "0-5", "topologies/kesch.xml",
+                                     "-o", "x.json"],
+    "compile through hosts": ["-q", "-a", "host-staged-knomial", "-c", "gather", "-g", "0,1,8",
+                              "topologies/kesch.xml", "-o", "x.json"],
+    "compile recursive doubling": ["-q", "-a", "recursive-doubling", "-g", "0,1,2,3", "topologies/dgx1p.json",
+                                   "-o", "x.json"],
     "compile over racks": ["-q", "-l", "all", f"{work}/racks.json", "-o", "x.json"],
     "compile over racks from a root": ["-q", "-l", "all", "-c", "reduce", f"{work}/racks.json", "-o", "x.json"],
     "check": ["check", f"{work}/schedule.json"],
-    "compile compact": ["-q", "-c", "allgather", "--synthetic", "server:2 gpu:2 mesh:50 net:25", "--format", "compact", "-o", "x.json"],
+    "compile compact": ["-q", "-c", "allgather", "--synthetic", "server:2 gpu:2 mesh:50 net:25",
+                        "--format", "compact", "-o", "x.json"],
     "check a compact schedule": ["check", "tests/fuzz/corpus/fuzz_schedule/compact-allreduce.json"],
     "list its trees": ["convert", "tests/fuzz/corpus/fuzz_schedule/compact-allreduce.json", "-o", "x.json"],
     "diff": ["diff", "-j", "1", "--fail-on", "wrong", "tests/golden/diff/old", "tests/golden/diff/new", "-o", "x.txt"],
@@ -91,8 +98,8 @@ COMMANDS = {
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],
     JOB: [f"{work}/alone"],
     "a page": ["report", "-q", "-j", "1", f"{work}/directory", "-o", "x.html"],
-    "a page with times": ["report", "-q", "-j", "1", f"{work}/directory", "--topology", "topologies/dgx1v.xml", "--size", "64K",
-                          "-o", "x.html"],
+    "a page with times": ["report", "-q", "-j", "1", f"{work}/directory", "--topology", "topologies/dgx1v.xml",
+                          "--size", "64K", "-o", "x.html"],
     "hierarchies": ["hierarchy", "topologies/abci.xml", "--top", "2", "-o", "x.json"],
     "hierarchies of measurements": ["hierarchy", "-q", "topologies/dgx2.xml", "--no-simulate", "--measurements",
                                     f"{work}/measured.csv", "-o", "x.txt"],
@@ -101,8 +108,8 @@ COMMANDS = {
                               "x.json"],
     "simulate an algorithm of MSCCL": ["simulate", "-q", f"{work}/algorithm.xml", "--topology", "topologies/dgx1v.xml",
                                        "-g", "0-3", "--size", "64K", "-o", "x.csv"],
-    "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three", "--collectives", "allreduce,broadcast",
-             "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],
+    "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three",
+             "--collectives", "allreduce,broadcast", "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],
     "compile for a size": ["-q", "-g", "0-2", "--size", "64K", "topologies/dgx1v.xml", "-o", "x.json"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }
@@ -160,7 +167,8 @@ def wrong(name, got, right):
     # without giving back what it has, and without memory a thread is not made.
     if code == 8 and err.startswith(b"lookup: ") and b": thread " in err:
         return None
-    # A hub without memory for its rank ends the job, or lets it try until the time is up. Threads may still have blocks.
+    # A hub without memory for its rank ends the job, or lets it try until the time is up. Threads may still have
+    # blocks.
     if name == JOB:
         refused = code in (7, 8, 11, 12) and not out and re.fullmatch(rb"alone: [^\n]+\n", err)
         return None if refused or (code, out, err) == (0, right[1], b"") else f"exit {code}: {out!r} {err!r}"
@@ -172,7 +180,8 @@ def wrong(name, got, right):
     if code >= 0 and counts[1] > left and b"lookup: " not in err:
         return f"exit {code}: {counts[1]} blocks are not freed, {right[5][1]} where all goes well"
     if code == 7:
-        if out or not re.search(rb"out of memory(; \d+ other schedules are missing, too)?\n$", err) or len(re.findall(rb"\b(?:blinkc|lookup|alone): ", err)) != 1:
+        said = re.findall(rb"\b(?:blinkc|lookup|alone): ", err)
+        if out or len(said) != 1 or not re.search(rb"out of memory(; \d+ other schedules are missing, too)?\n$", err):
             return f"said {out!r} {err!r}"
         return "changed the file" if held not in (None, OLD) else None
     if code != right[0]:

@@ -34,7 +34,11 @@ refuses() {	# NAME MESSAGE LINE...
 	local name=$1 message=$2
 	shift 2
 	printf '%s\n' "$@" >"$work/points.csv"
-	python3 -c 'import sys; sys.path.insert(0, "papers"); import figure; figure.HERE = ""; figure.read_points(sys.argv[1])' "$work/points.csv" 2>"$work/err" &&
+	python3 -c 'import sys
+sys.path.insert(0, "papers")
+import figure
+figure.HERE = ""
+figure.read_points(sys.argv[1])' "$work/points.csv" 2>"$work/err" &&
 		not_ok "$name: accepted"
 	if grep -qF -- "$message" "$work/err"; then
 		ok "$name"
@@ -54,14 +58,17 @@ import sys
 sys.path.insert(0, "papers")
 from figure import Figure, Point, compared, counted, ordered
 def row(series, value, ours, x=1.0, unit="us", **more):
-    return compared(Figure("1", "t", None, causes={(series, x): "at", series: "of", None: "all"}, **more), Point("1", series, x, "", value, unit, "s"), ours)
+    figure = Figure("1", "t", None, causes={(series, x): "at", series: "of", None: "all"}, **more)
+    return compared(figure, Point("1", series, x, "", value, unit, "s"), ours)
 assert [row("a", 100, v).met for v in (115, 116, 85, 84, None)] == [True, False, True, False, False]
 assert row("a", 100, 80, less=True).met and not row("a", 100, 120, less=True).met
 assert row("a", 6, 6, unit="count").met and not row("a", 6, 5.9, unit="count").met
 assert (row("a", 100, 50).cause, row("a", 100, 50, x=1.0).deviation, row("a", 100, 99).cause) == ("at", -.5, "")
-rows = [row("a", 100, 100), row("b", 110, 90), row("c", 101, 99), row("d", 50, 10), row("r", 2, 1.5, unit="x"), row("s", 3, .9, unit="x")]
+rows = [row("a", 100, 100), row("b", 110, 90), row("c", 101, 99), row("d", 50, 10),
+        row("r", 2, 1.5, unit="x"), row("s", 3, .9, unit="x")]
 assert [(p.first.point.series, p.second and p.second.point.series, p.right) for p in ordered(rows)] == [
-    ("r", None, True), ("s", None, False), ("a", "b", False), ("a", "d", True), ("b", "c", False), ("b", "d", True), ("c", "d", True)]
+    ("r", None, True), ("s", None, False), ("a", "b", False), ("a", "d", True), ("b", "c", False),
+    ("b", "d", True), ("c", "d", True)]
 assert counted(rows) == (6, 2), counted(rows)
 '
 
@@ -78,11 +85,13 @@ def changes(name, collective="allreduce"):
 K, M = 1 << 10, 1 << 20
 ring, tree = nccl.RING, nccl.TREE
 assert changes("dgx2") == [(64 * K, ring, "LL"), (2 * M, ring, "LL128"), (32 * M, ring, "Simple")], changes("dgx2")
-assert changes("dgx2", "broadcast") == [(64 * K, ring, "LL"), (128 * K, ring, "LL128"), (16 * M, ring, "Simple")], changes("dgx2", "broadcast")
+assert changes("dgx2", "broadcast") == [(64 * K, ring, "LL"), (128 * K, ring, "LL128"), (16 * M, ring, "Simple")], \
+    changes("dgx2", "broadcast")
 assert changes("dgx2", "reduce")[1:] == [(128 * K, ring, "LL128"), (2 * M, ring, "Simple")], changes("dgx2", "reduce")
 assert changes("a100")[:2] == [(64 * K, ring, "LL"), (2 * M, ring, "LL128")], changes("a100")
 assert changes("2 x 8 A100")[-1] == (1024 * M, tree, "Simple"), changes("2 x 8 A100")
-assert [size for size, algorithm, _ in changes("4 x DGX A100") if algorithm == ring][0] == 8 * M, changes("4 x DGX A100")
+rings = [size for size, algorithm, _ in changes("4 x DGX A100") if algorithm == ring]
+assert rings[0] == 8 * M, changes("4 x DGX A100")
 assert [nccl.channels(logs.JOBS["a100"][0], ring, "LL", n * K) for n in (16, 64, 256, 4096)] == [1, 2, 8, 24]
 '
 
@@ -94,7 +103,8 @@ import nccl
 for n in range(2, 40):
     first, second = nccl.parents(n)
     for tree in (first, second):
-        assert tree.count(None) == 1 and all(nccl.depth(tree, server) <= n.bit_length() + 1 for server in range(n)), (n, tree)
+        depths = [nccl.depth(tree, server) for server in range(n)]
+        assert tree.count(None) == 1 and max(depths) <= n.bit_length() + 1, (n, tree)
     assert n % 2 or not set(first) & set(second) - {None}, (n, first, second)
 assert nccl.parents(4) == [[None, 2, 0, 2], [1, 3, 1, None]]
 '
@@ -114,9 +124,13 @@ assert [nccl.correction(ib, nccl.LL128, n * M) for n in (1, 16, 256)] == [.6, .9
 '
 
 run_trees() {	# MACHINE SERVERS CARDS [divided]
-	python3 -c 'import sys; sys.path.insert(0, "papers"); import lab, nccl; blinkc, folder, name, servers, cards, *divide = sys.argv[1:]
+	python3 -c 'import sys
+sys.path.insert(0, "papers")
+import lab, nccl
+blinkc, folder, name, servers, cards, *divide = sys.argv[1:]
 of = lab.Lab(blinkc, folder, 1)
-print(nccl.trees(of, of.topology("--servers", servers, name), int(servers), int(cards), bool(divide)))' "$blinkc" "$work/papers" "$@"
+topology = of.topology("--servers", servers, name)
+print(nccl.trees(of, topology, int(servers), int(cards), bool(divide)))' "$blinkc" "$work/papers" "$@"
 }
 for machine in "p4d 3 4" "p4d 2 4 divided" ${full:+"dgx-a100 2 8" "dgx-a100 4 8"}; do
 	# shellcheck disable=SC2086

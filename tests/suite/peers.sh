@@ -43,7 +43,8 @@ same() {
 			"$sizes" --format csv |
 			cut -d, -f1,5 >"$work/${one%% *}.csv"
 	done
-	expect "$name: $(tail -1 "$work/$name.xml.csv"), as a schedule $(tail -1 "$work/$name.json.csv")" awk -F, -v most="$tolerance" '
+	expect "$name: $(tail -1 "$work/$name.xml.csv"), as a schedule $(tail -1 "$work/$name.json.csv")" \
+		awk -F, -v most="$tolerance" '
 		NR == FNR { us[FNR] = $2; next }
 		FNR > 1 && ($2 - us[FNR] > most * us[FNR] || us[FNR] - $2 > most * us[FNR]) { exit 1 }
 		END { if (FNR != 3) exit 1 }' "$work/$name.json.csv" "$work/$name.xml.csv"
@@ -59,8 +60,8 @@ same trees 768M,1536M 0.03 0-7
 # ---- ASTRA-sim ----
 
 # Times of its analytical backend (docs/simulator.md) for an allreduce of 64 MiB over links of 25 GiB/s and 0.5 us.
-echo '{"kernel": {"call": 0, "step": 0, "reduce": 0, "reduce_by_link": 0, "at_once": 0, "packet_most": 0, "by_length": 0,
-	"efficiency": {"nvlink": 1}, "latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
+echo '{"kernel": {"call": 0, "step": 0, "reduce": 0, "reduce_by_link": 0, "at_once": 0, "packet_most": 0,
+	"by_length": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
 # as_astra LINE ALGORITHM CHUNK NS: within 1 %
 as_astra() {
 	local name="${1// /-}.$2.$3"
@@ -89,7 +90,8 @@ fi
 # ---- the command ----
 
 expect "a table" "$blinkc" simulate "$work/four.xml" --topology $v -g 0-3 --size 1M,64M
-has "its head" '^algorithm   allreduce over 4 ranks of dgx1v, blinkc trees allreduce: [0-9]+ channels, [0-9]+ threadblocks, bound [0-9.]+ GB/s$'
+has "its head" '^algorithm   allreduce over 4 ranks of dgx1v, blinkc trees allreduce: '\
+'[0-9]+ channels, [0-9]+ threadblocks, bound [0-9.]+ GB/s$'
 expect "one size" "$blinkc" simulate "$work/four.xml" --topology $v -g 0-3 --size 1M --trace "$work/trace.json"
 has "its path" '^            channel [0-9]+, gpu[0-9] -> gpu[0-9], message 0: '
 expect "a trace" grep -q '"name": "channel [0-9]* [0-9] -> [0-9] message 0"' "$work/trace.json"

@@ -11,8 +11,9 @@ job() {
 	shift 2
 	# shellcheck disable=SC2086 # a list of words
 	if timeout ${limit:-120} "$perf" $small "$@" >"$work/text" 2>"$work/err" &&
-		awk -v rows="$rows" '!/^#/ { n++; right += $9 == "0" && $13 == "0" && $6 > 0 && $10 > 0 } END { exit n != rows || right != n }' \
-			"$work/text" && grep -q '^# Out of bounds values : 0 OK' "$work/text"; then
+		awk -v rows="$rows" '!/^#/ { n++; right += $9 == "0" && $13 == "0" && $6 > 0 && $10 > 0 }
+			END { exit n != rows || right != n }' "$work/text" &&
+		grep -q '^# Out of bounds values : 0 OK' "$work/text"; then
 		ok "$name"
 	else
 		not_ok "$name: exit $?: $(tail -3 "$work/text" "$work/err" | tr '\n' ' ')"
@@ -33,9 +34,15 @@ small="-b 64K -e 1M -f 16 -n 2 -w 0" job "3 threads, chunks are searched" 2 --ra
 # chosen NAME: the last search chose a size that it had tried, and none that was slower than half of another
 chosen() {
 	local why
-	if why=$(awk '$2 == "miad" && $3 == 1048576 && $NF != "chosen" { n++; time[$5 $6] = $7 == "size" ? $8 : $7; if (!least || time[$5 $6] < least) least = time[$5 $6] }
-		$2 == "miad" && $3 == 1048576 && $NF == "chosen" { last = $5 $6; ends++ }
-		END { if (n < 3 || ends != 1 || time[last] * 0.97 > least) { print n, ends, last, time[last], least; exit 1 } }' "$work/text"); then ok "$1"; else
+	if why=$(awk '$2 != "miad" || $3 != 1048576 { next }
+		$NF == "chosen" { last = $5 $6; ends++; next }
+		{ n++; time[$5 $6] = $7 == "size" ? $8 : $7; if (!least || time[$5 $6] < least) least = time[$5 $6] }
+		END {
+			print n, ends, last, time[last], least
+			exit n < 3 || ends != 1 || time[last] * 0.97 > least
+		}' "$work/text"); then
+		ok "$1"
+	else
 		not_ok "$1: $why: $(grep miad "$work/text")"
 	fi
 }

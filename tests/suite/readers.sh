@@ -39,10 +39,11 @@ refuses() {
 while IFS='|' read -r file model want; do
 	every 2 || continue
 	machine "$(basename "${file%.*}")" "tests/foreign/$file" "$model" "$want"
-done <<'END'
+done <<END
 nccl/nccl-dgx1v.xml||8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x6; ports 12.5
 nccl/nccl-dgx1v-1456.xml||4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25; pcie 11x1x12; qpi 1x1x6; ports 12.5
-nccl/nccl-vm.xml||4 gpus 2 cpus 4 switches 3 nics; nvlink 4x18x25; pcie 2x1x6 1x1x6.25 3x1x12 4x1x48; qpi 1x1x22; ports 6.25 25
+nccl/nccl-vm.xml||4 gpus 2 cpus 4 switches 3 nics; nvlink 4x18x25; pcie 2x1x6 1x1x6.25 3x1x12 4x1x48; qpi 1x1x22; \
+ports 6.25 25
 nccl/nccl-power9.xml||4 gpus 2 cpus 0 switches 0 nics; nvlink 6x3x25; pcie 4x1x0.1875; qpi 1x1x32
 nccl/nccl-gb200.xml||4 gpus 4 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x5x44.712; pcie 4x1x48; qpi 2x1x6
 nccl/nccl-oneway.xml||3 gpus 1 cpus 0 switches 0 nics; nvlink 0.5x2x25 1x4x25; pcie 2x1x12 1x1x24
@@ -70,7 +71,7 @@ if [ -d "$shared/nccl_xml" ] && [ -d "$shared/topo_m" ]; then
 	while IFS='|' read -r file model want; do
 		every 3 || continue
 		machine "shared-$(basename "${file%.*}")" "$shared/$file" "$model" "$want"
-	done <<'END'
+	done <<END
 nccl_xml/dgx1v.xml||8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x6; ports 12.5
 nccl_xml/dgx1p.xml||8 gpus 2 cpus 4 switches 4 nics; nvlink 16x1x20; pcie 16x1x12; qpi 1x1x6; ports 12.5
 nccl_xml/dgx2.xml||16 gpus 2 cpus 9 switches 0 nics; nvlink 16x6x25; pcie 24x1x12; qpi 1x1x10
@@ -78,9 +79,12 @@ nccl_xml/4xV100_nv2_2edr.xml||4 gpus 2 cpus 2 switches 2 nics; nvlink 6x2x25; pc
 nccl_xml/csstorm_8xK80.xml||16 gpus 2 cpus 10 switches 0 nics; pcie 26x1x12; qpi 1x1x6
 nccl_xml/oci_h100.xml||8 gpus 2 cpus 17 switches 16 nics; nvlink 8x18x25; pcie 8x1x6 32x1x48; qpi 1x1x22; ports 22.5
 nccl_xml/partial_dev0134.xml||4 gpus 4 cpus 0 switches 1 nics; pcie 1x1x3 4x1x24; qpi 6x1x16; ports 0.125
-nccl_xml/summit_6xV100.xml||6 gpus 2 cpus 0 switches 2 nics; nvlink 12x2x25; pcie 6x1x0.1875 2x1x12; qpi 1x1x32; ports 12.5
-nccl_xml/rccl_topo_16p1h.xml||16 gpus 4 cpus 12 switches 8 nics; xgmi 16x1x50 4x2x50 8x4x50; pcie 16x1x12 20x1x24; qpi 6x1x16; ports 25
-nccl_xml/rccl_topo_8p1h.xml||8 gpus 2 cpus 6 switches 4 nics; xgmi 6x1x50 2x2x50 4x4x50; pcie 8x1x12 10x1x24; qpi 1x1x16; ports 25
+nccl_xml/summit_6xV100.xml||6 gpus 2 cpus 0 switches 2 nics; nvlink 12x2x25; pcie 6x1x0.1875 2x1x12; qpi 1x1x32; \
+ports 12.5
+nccl_xml/rccl_topo_16p1h.xml||16 gpus 4 cpus 12 switches 8 nics; xgmi 16x1x50 4x2x50 8x4x50; pcie 16x1x12 20x1x24; \
+qpi 6x1x16; ports 25
+nccl_xml/rccl_topo_8p1h.xml||8 gpus 2 cpus 6 switches 4 nics; xgmi 6x1x50 2x2x50 4x4x50; pcie 8x1x12 10x1x24; \
+qpi 1x1x16; ports 25
 nccl_xml/rccl_topo_8p_940.xml||8 gpus 2 cpus 8 switches 8 nics; xgmi 28x1x64; pcie 24x1x48; qpi 1x1x22; ports 50
 nccl_xml/rccl_topo_4p2h.xml||8 gpus 1 cpus 2 switches 1 nics; xgmi 8x1x46; pcie 11x1x12; ports 12.5
 nccl_xml/rccl_topo_8p_rome.xml||8 gpus 2 cpus 0 switches 1 nics; xgmi 8x1x46; pcie 9x1x24; qpi 1x1x16; ports 25
@@ -229,17 +233,19 @@ notes() { # NAME COMMAND...: the notes are those on standard input
 		not_ok "notes: $name: $(diff "$work/want" "$work/err" | head -4)"
 	fi
 }
-notes "links to GPUs of others" "$blinkc" convert tests/foreign/nccl/nccl-dgx1v-1456.xml <<'END'
-12 links to 0000:06:00.0, 0000:0a:00.0, 0000:0b:00.0, 0000:8a:00.0: left out, as the file does not have the other end: no GPU of this job
+notes "links to GPUs of others" "$blinkc" convert tests/foreign/nccl/nccl-dgx1v-1456.xml <<END
+12 links to 0000:06:00.0, 0000:0a:00.0, 0000:0b:00.0, 0000:8a:00.0: left out, as the file does not have the other end: \
+no GPU of this job
 END
 notes "one direction" "$blinkc" convert tests/foreign/nccl/nccl-oneway.xml <<'END'
 gpu0 to gpu1: 4 links, and back 2, as the file has it
 gpu0 to gpu2: 4 links, and back 0, as the file has it
 END
-notes "a virtual machine" "$blinkc" convert tests/foreign/nccl/nccl-vm.xml <<'END'
+notes "a virtual machine" "$blinkc" convert tests/foreign/nccl/nccl-vm.xml <<END
 network interface eth0: joined to cpu1 at the rate of its port, as it has no PCI device
 PCIe of 0000:30:00.0: where the file has no width or speed, x16 of generation 3, as NCCL takes it
-PCIe of 0000:10:00.0, 0000:11:00.0: much slower than a link below it, as the file has it: if the link only saved power, it is faster
+PCIe of 0000:10:00.0, 0000:11:00.0: much slower than a link below it, as the file has it: \
+if the link only saved power, it is faster
 network interfaces docker0: left out, as they have no PCI device
 END
 notes "NVSwitch" "$blinkc" convert --gpu-model H100 tests/foreign/nvidia_smi/topo-h100.txt <<'END'
