@@ -89,11 +89,11 @@ for what in rate bound trees depth; do
 		"d['schedules'][0]['$what'] += 1"
 done
 wrong "an index with another root" 3 "root of the entry for" index.json \
-	'e = next(e for e in d["schedules"] if e["file"] == "broadcast/0-7.r0.json"); r = e["ranks"]; e["ranks"] = r[1:] + r[:1]'
+	'r = next(e for e in d["schedules"] if e["file"] == "broadcast/0-7.r0.json")["ranks"]; r.append(r.pop(0))'
 wrong "an index with another collective" 3 "collective of the entry for allreduce/" index.json \
 	'e = next(e for e in d["schedules"] if e["collective"] == "allreduce"); e["collective"] = "allgather"'
 wrong "an index with another set" 3 "gpus of the entry for allreduce/0,1.json" index.json \
-	'e = next(e for e in d["schedules"] if len(e["gpus"]) == 3 and e["root"] is None); e["file"] = "allreduce/0,1.json"'
+	'next(e for e in d["schedules"] if len(e["gpus"]) == 3 and e["root"] is None)["file"] = "allreduce/0,1.json"'
 wrong "a way out of the directory" 3 "want a path below the index" index.json \
 	'd["schedules"][0]["file"] = "../one/broadcast/0,1.r0.json"'
 rm -rf copy
@@ -161,19 +161,23 @@ for times, table in zip(data["times"], tables):
     rows, name = re.findall(r"<tr>.*?</tr>", table, re.S), (times["collective"], times["gpus"])
     want((name, "rows"), len(rows) == len(times["points"]) == n_sizes)
     for point, row in zip(times["points"], rows):
-        rings, nccl = [t for t in point["rings_us"] if t is not None], [c["us"] for c in point["nccl"] if c["us"] is not None]
+        rings = [t for t in point["rings_us"] if t is not None]
+        nccl = [c["us"] for c in point["nccl"] if c["us"] is not None]
         want((name, point["size"], "least"), all(point["least_us"] <= t for t in [point["us"], *rings, *nccl]))
         want((name, point["size"], "a ring is faster"), all(point["us"] <= t * 1.000001 for t in rings))
         shown = re.findall(r'<td class="n">(?:none|([0-9.e+]+))</td>', row)
         numbers = [f"{t:.2f}" for t in (point["us"], *rings, *nccl, point["least_us"])]
         want((name, point["size"], numbers, shown), [s for i, s in enumerate(shown) if s and i != 1] == numbers)
-    want((name, "NCCL"), len(times["points"][0]["nccl"]) == (0 if times["collective"] == "alltoall" else len(data["nccl"])))
+    n_nccl = 0 if times["collective"] == "alltoall" else len(data["nccl"])
+    want((name, "NCCL"), len(times["points"][0]["nccl"]) == n_nccl)
     want((name, "why"), (times["without_nccl"] is None) == (times["collective"] != "alltoall"))
-# GPUs 0, 1 and 4 are a chain by NVLink: rings of 2.4 are over PCIe, those of 2.8 go back through GPU 0; LL for what is small.
+# GPUs 0, 1 and 4 are a chain by NVLink: rings of 2.4 are over PCIe, those of 2.8 go back through GPU 0; LL for what is
+# small.
 chain = next(t for t in data["times"] if t["collective"] == "allreduce" and t["gpus"] == [0, 1, 4])
 large, small = chain["points"][-1], chain["points"][0]
 want("a chain", large["rings_us"][0] > 2 * large["rings_us"][1])
-want("protocols", all(c["protocol"] == "LL" for c in small["nccl"]) and all(c["protocol"] == "Simple" for c in large["nccl"]))
+want("protocols", all(c["protocol"] == "LL" for c in small["nccl"])
+     and all(c["protocol"] == "Simple" for c in large["nccl"]))
 want("what NCCL expects", "expects_us" not in small["nccl"][0] and all(c["expects_us"] > 0 for c in small["nccl"][1:]))
 print("\n".join(str(w) for w in wrong))
 EOF

@@ -33,7 +33,8 @@ case_of() {
 			continue
 		fi
 		want=$(awk -v y="$rate" -v n="$n" -v c="$coll" 'BEGIN {
-			printf "%.6g", c == "broadcast" || c == "reduce" ? y : c == "allreduce" ? y * n / (2 * (n - 1)) : y * n / (n - 1) }')
+			if (c != "broadcast" && c != "reduce") y = y * n / (n - 1)
+			printf "%.6g", c == "allreduce" ? y / 2 : y }')
 		got=$(awk '$1 == "rate" { print $2 }' "$work/err")
 		if [ "$got" = "$want" ]; then
 			ok "$name, $coll: $got GB/s"

@@ -10,7 +10,8 @@ plan() {
 		not_ok "$name: $(cat "$work/err")"
 		return
 	fi
-	got=$(awk '/^trees/ { d = $4 } /^rate/ { r = $2 } /^bound/ { b = $2 } /^ratio/ { x = $2 } END { print r, b, x, d }' "$work/err")
+	got=$(awk '/^trees/ { d = $4 } /^rate/ { r = $2 } /^bound/ { b = $2 } /^ratio/ { x = $2 }
+		END { print r, b, x, d }' "$work/err")
 	if awk -v got="$got" -v want="$want" 'BEGIN { split(got, g, " "); split(want, w, " ")
 		exit !(g[1] == w[1] && g[2] == w[1] && g[3] == "1.000" && g[4] <= w[2]) }'; then
 		ok "$name: $got"
@@ -47,7 +48,8 @@ replayed "4 boxes, alltoall"
 # MI250 in ForestColl's model: 16 dies a box; of two boxes the first 8 dies each, where an allreduce by trees beats
 # reducescatter and allgather, 128 to 104 GB/s.
 cases=("1:allgather:342.857" "2 8:allreduce:128")
-[ ! "$full" ] || cases+=("1:allreduce:171.429" "2 8:allgather:208" "2 8:reducescatter:208" "2:allreduce:177.067" "2:allgather:354.133" "4:allreduce:170.667")
+[ ! "$full" ] || cases+=("1:allreduce:171.429" "2 8:allgather:208" "2 8:reducescatter:208" "2:allreduce:177.067"
+	"2:allgather:354.133" "4:allreduce:170.667")
 for case in "${cases[@]}"; do
 	IFS=: read -r boxes c rate <<<"$case"
 	# shellcheck disable=SC2086 # boxes, and perhaps dies
@@ -94,16 +96,21 @@ done
 # * servers / oversubscription. Rails: C = 8 * 50; behind leaves the spine has room for all.
 #      fabric     servers C  racks U      trees of an allreduce
 fabrics=("abci 2 4:8:24:2:33.333333:16" "rails 2 4 1:8:400:2:1600:64")
-[ ! "$full" ] || fabrics+=("abci 2 4 64:8:24:2:1.5625:999" "abci 2 16:32:24:2:133.333333:32" "abci 2 16 64:32:24:2:6.25:999" "abci 4 8:32:24:4:66.666667:32"
-	"rails 1 16 0:16:400:1:1e9:128" "rails 2 12 1:24:400:2:4800:192")
+[ ! "$full" ] || fabrics+=("abci 2 4 64:8:24:2:1.5625:999" "abci 2 16:32:24:2:133.333333:32"
+	"abci 2 16 64:32:24:2:6.25:999" "abci 4 8:32:24:4:66.666667:32" "rails 1 16 0:16:400:1:1e9:128"
+	"rails 2 12 1:24:400:2:4800:192")
 for case in "${fabrics[@]}"; do
 	IFS=: read -r fabric servers nics racks up trees <<<"$case"
 	# shellcheck disable=SC2086 # words
 	oracle fabric $fabric >"$work/t.json"
 	for c in allreduce allgather ${full:+reducescatter} broadcast ${full:+reduce}; do
-		rate=$(awk -v c=$c -v s="$servers" -v n="$nics" -v r="$racks" -v u="$up" 'function least(a, b) { return a < b ? a : b }
-			BEGIN { x = c ~ /^(broadcast|reduce)$/ ? least(n, u) : least(n * s / (s - 1), r > 1 ? u * r / (r - 1) : 1e9)
-			printf "%.6g", c == "allreduce" ? x / 2 : x }')
+		rate=$(awk -v c=$c -v s="$servers" -v n="$nics" -v r="$racks" -v u="$up" '
+			function least(a, b) { return a < b ? a : b }
+			BEGIN {
+				if (c ~ /^(broadcast|reduce)$/) x = least(n, u)
+				else x = least(n * s / (s - 1), r > 1 ? u * r / (r - 1) : 1e9)
+				printf "%.6g", c == "allreduce" ? x / 2 : x
+			}')
 		plan "$fabric: $c" "$work/t.json" "$rate 40" -l all -c $c
 		[ $c != allreduce ] || allreduce=$(awk '/^trees/ { print $2 + 0 }' "$work/err")
 		if [ "$servers" -le $((2 * small)) ] || [ $c = allreduce ]; then replayed "$fabric: $c"; fi

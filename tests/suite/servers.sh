@@ -71,7 +71,8 @@ for n in 2 ${full:+4 16}; do
 		right "$n x DGX A100 $c" "$work/boxes.json" -c $c
 	done
 done
-printf '{ "format": "blink-topology", "version": 1, "name": "dies", "nodes": [{ "id": "s", "file": "mi250.xml", "count": 2 }], "fabrics": [{}] }' >"$work/dies.json"
+printf '{ "format": "blink-topology", "version": 1, "name": "dies",
+  "nodes": [{ "id": "s", "file": "mi250.xml", "count": 2 }], "fabrics": [{}] }' >"$work/dies.json"
 for c in allgather ${full:+allreduce}; do
 	right "8 + 8 dies of MI250 $c" "$work/dies.json" -c $c -g 0,1,2,3,4,5,6,7,16,17,18,19,20,21,22,23
 done
@@ -135,7 +136,8 @@ import json, sys
 links, nodes = [], []
 for s in range(16):
     gpus = [f"s{s}g{g}" for g in range(4)]
-    links += [{"from": gpu, "to": f"sw{s}", "class": "nvlink", "capacity": 23 + (5 * s + 3 * g) % 7} for g, gpu in enumerate(gpus)]
+    links += [{"from": gpu, "to": f"sw{s}", "class": "nvlink", "capacity": 23 + (5 * s + 3 * g) % 7}
+              for g, gpu in enumerate(gpus)]
     links.append({"from": f"sw{s}", "to": "net", "class": "net", "capacity": 17 + s % 3})
     nodes.append({"id": f"s{s}", "gpus": [{"id": gpu} for gpu in gpus]})
 switches = [{"id": "net"}] + [{"id": f"sw{s}"} for s in range(16)]
@@ -187,11 +189,13 @@ expect "128 A100 with NICs on rails without one, near the bound" oracle snippet 
 	with open(sys.argv[1]) as file:
 	    sys.exit(json.load(file)["ratio"] < 0.99)
 PY
+# limited SECONDS ARGUMENT...: blinkc, in so much time of a CPU, to $work/s.json; $work/err has the summary
+limited() { (ulimit -t "$1" && exec "$blinkc" --summary json -o "$work/s.json" "${@:2}" 2>"$work/err"); }
 # As many trees as GPUs: at the bound an allgather has some more.
 for c in allgather ${full:+reducescatter}; do
 	for line in ${full:+"$(boxes 32)"} "$(boxes 32) rails"; do
-		expect "255 of $line, $c, 255 trees in 10 s of CPU" bash \
-			-c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 -c $c --max-trees 255 -o '$work/s.json' 2>'$work/err'"
+		expect "255 of $line, $c, 255 trees in 10 s of CPU" \
+			limited 10 --synthetic "$line" --without s5/gpu3 -c $c --max-trees 255
 		expect "255 of $line, $c, 255 trees, checked" "$blinkc" check -q "$work/s.json"
 		expect "255 of $line, $c, 255 trees near the bound" oracle snippet - "$work/err" <<-'PY'
 			import json, sys
@@ -209,11 +213,11 @@ draw = random.Random(1)
 print(",".join(f"s{s}/gpu{g}" for s in range(96) for g in sorted(draw.sample(range(8), 4 + s % 5))))
 PY
 )
-for case in "reduce 8" "allgather 4 rails" \
-	${full:+"broadcast 8 rails" "allreduce 8 rails" "broadcast 4 rails" "broadcast 4" "reducescatter 4" "allreduce 4"}; do
+for case in "reduce 8" "allgather 4 rails" ${full:+"broadcast 8 rails" "allreduce 8 rails" "broadcast 4 rails"} \
+	${full:+"broadcast 4" "reducescatter 4" "allreduce 4"}; do
 	read -r c n_nics on_rails <<<"$case"
-	expect "576 GPUs of 96 servers, $case, in 15 s of CPU" bash \
-		-c "ulimit -t 15 && '$blinkc' --summary json --synthetic 'server:96 gpu:8 switch:300 nic:$n_nics@25 pcie:24 $on_rails' -g '$boxes' -c $c -o '$work/s.json' 2>'$work/err'"
+	expect "576 GPUs of 96 servers, $case, in 15 s of CPU" limited 15 -g "$boxes" -c "$c" \
+		--synthetic "server:96 gpu:8 switch:300 nic:$n_nics@25 pcie:24 $on_rails"
 	expect "576 GPUs of 96 servers, $case, checked" "$blinkc" check -q "$work/s.json"
 	expect "576 GPUs of 96 servers, $case, at the bound" oracle snippet - "$work/err" <<-'PY'
 		import json, sys
@@ -223,8 +227,8 @@ for case in "reduce 8" "allgather 4 rails" \
 done
 if [ "$full" ]; then
 	for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}"; do
-		expect "1023 of $line, 64 trees in 10 s of CPU" bash \
-			-c "ulimit -t 10 && '$blinkc' --summary json --synthetic '$line' --without s5/gpu3 --max-trees 64 -o '$work/s.json' 2>'$work/err'"
+		expect "1023 of $line, 64 trees in 10 s of CPU" \
+			limited 10 --synthetic "$line" --without s5/gpu3 --max-trees 64
 		expect "1023 of $line, 64 trees near the bound" oracle snippet - "$work/err" <<-'PY'
 			import json, sys
 			with open(sys.argv[1]) as file:
@@ -234,9 +238,8 @@ if [ "$full" ]; then
 	done
 	# At the bound they have more edges than a schedule may have: fewer trees, a little below it.
 	for c in allreduce allgather; do
-		expect "2047 of 2048 A100 $c in 60 s of CPU" bash \
-			-c "ulimit -t 60 && '$blinkc' --summary json --synthetic '$(boxes \
-			256) rails' --without s5/gpu3 -c $c -o '$work/s.json' 2>'$work/err'"
+		expect "2047 of 2048 A100 $c in 60 s of CPU" \
+			limited 60 --synthetic "$(boxes 256) rails" --without s5/gpu3 -c $c
 		expect "2047 of 2048 A100 $c near the bound" oracle snippet - "$work/err" <<-'PY'
 			import json, sys
 			with open(sys.argv[1]) as file:
@@ -245,8 +248,8 @@ if [ "$full" ]; then
 	done
 	for c in allreduce allgather; do
 		for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}" "${nics/5/128} rails"; do
-			expect "1023 of $line $c in 60 s of CPU" bash \
-				-c "ulimit -t 60 && '$blinkc' -q --synthetic '$line' --without s5/gpu3 -c $c -o '$work/s.json'"
+			expect "1023 of $line $c in 60 s of CPU" \
+				limited 60 --synthetic "$line" --without s5/gpu3 -c $c
 			expect "1023 of $line $c, checked" "$blinkc" check -q "$work/s.json"
 		done
 	done

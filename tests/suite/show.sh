@@ -140,7 +140,8 @@ import json, sys
 doc = json.load(open(sys.argv[1]))
 link = {(l["from"], l["to"]): i for i, l in enumerate(doc["topology"]["links"])}
 doc.update(collective="allreduce", root=None)
-doc["trees"] = [{"segment": ["0/1", "1/1"], "root": r, "up": [[s, r, [link[s, r]]] for s in range(4) if s != r], "to": [r]} for r in range(4)]
+doc["trees"] = [{"segment": ["0/1", "1/1"], "root": r, "up": [[s, r, [link[s, r]]] for s in range(4) if s != r],
+                 "to": [r]} for r in range(4)]
 doc["rate"] = {"achieved": 25, "bound": 75, "certificate": {"kind": "partition", "parts": [[0], [1], [2], [3]]}}
 total = sum(l["capacity"] for l in doc["topology"]["links"])
 doc["rate"]["bound"] = total / 6
@@ -155,7 +156,8 @@ expect "whom a tree serves" grep -q '; for gpu2 only; up to gpu2; depth 1' \
 oracle snippet - "$work/s.json" "$work/all/hostile names.json" <<'PY'
 import json, sys
 doc = json.load(open(sys.argv[1]))
-doc["topology"]["name"] = "</title><script>alert(1)</script> & \"quoted\" 'too' `id` $(id) \\\\n\n\x1b[31mred \u009b \\N ]]> -->"
+doc["topology"]["name"] = "</title><script>alert(1)</script> & \"quoted\" 'too' `id` $(id) \\\\n\n\x1b[31mred " \
+    "\u009b \\N ]]> -->"
 for rank, name in zip(doc["topology"]["ranks"], ["a.:@/+-", "_", "--", "x" * 64]):
     rank["gpu"] = name
 json.dump(doc, open(sys.argv[2], "w"))
@@ -185,8 +187,10 @@ import json
 there, back = ([f"{way}{i}-" + "x" * 50 for i in range(25)] for way in ("there", "back"))
 hops = [h for way in (["a", *there, "b"], ["b", *back, "a"]) for h in zip(way, way[1:])]
 print(json.dumps({"format": "blink-topology", "version": 1, "name": "ways",
-                  "nodes": [{"id": "n", "gpus": [{"id": "a"}, {"id": "b"}], "switches": [{"id": s} for s in there + back]}],
-                  "links": [{"from": x, "to": y, "class": "pcie", "capacity": 1, "duplex": "simplex"} for x, y in hops]}))
+                  "nodes": [{"id": "n", "gpus": [{"id": "a"}, {"id": "b"}],
+                             "switches": [{"id": s} for s in there + back]}],
+                  "links": [{"from": x, "to": y, "class": "pcie", "capacity": 1, "duplex": "simplex"}
+                            for x, y in hops]}))
 END
 "$blinkc" -q "$work/ways.json" -o "$work/w.json" || not_ok "ways: exit $?"
 expect "ways through many switches" grep \

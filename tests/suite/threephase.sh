@@ -74,18 +74,24 @@ servers = [tuple(map(int, word.split(":"))) for word in sys.argv[1:]]
 nodes, links = [], []
 for s, (size, speed) in enumerate(servers):
     gpus = [f"n{s}g{i}" for i in range(size)]
-    nodes.append({"id": f"n{s}", "gpus": [{"id": g} for g in gpus], **({"switches": [{"id": f"n{s}sw"}]} if size > 1 else {})})
+    node = {"id": f"n{s}", "gpus": [{"id": g} for g in gpus]}
+    nodes.append({**node, "switches": [{"id": f"n{s}sw"}]} if size > 1 else node)
     links += [{"from": g, "to": f"n{s}sw", "class": "nvlink", "capacity": 300} for g in gpus if size > 1]
     links += [{"from": g, "to": "net", "class": "net", "capacity": speed} for g in gpus]
-print(json.dumps({"format": "blink-topology", "version": 1, "name": "fabric", "nodes": nodes, "switches": [{"id": "net"}], "links": links}))
+print(json.dumps({"format": "blink-topology", "version": 1, "name": "fabric", "nodes": nodes,
+                  "switches": [{"id": "net"}], "links": links}))
 PY
 }
 for servers in "4:25 4:25 4:50" "8:25 4:50 2:100" "1:10 1:10 1:20" "8:25 8:10 4:25" "2:25 1:25 3:5 1:40" "5:20 3:40"; do
 	every 2 || continue
 	# shellcheck disable=SC2086 # words
 	fabric $servers >"$work/t.json"
-	want=$(awk -v s="$servers" 'BEGIN { n = split(s, w, " "); for (i = 1; i <= n; i++) { split(w[i], x, ":"); c = x[1] * x[2]; sum += c
-		least = i == 1 || c < least ? c : least }; r = sum / (2 * (n - 1)); printf "%.6g", r < least ? r : least }')
+	want=$(awk -v s="$servers" 'BEGIN {
+		n = split(s, w, " ")
+		for (i = 1; i <= n; i++) {
+			split(w[i], x, ":"); c = x[1] * x[2]; sum += c; least = i == 1 || c < least ? c : least
+		}
+		r = sum / (2 * (n - 1)); printf "%.6g", r < least ? r : least }')
 	plan "servers $servers" "$work/t.json" "$want"
 done
 for c in $all; do
@@ -104,10 +110,13 @@ sets, links = ["012", sys.argv[1]], []
 for s, own in enumerate(sets):
     for word in V.split():
         if word[0] in own and word[2] in own:
-            links.append({"from": f"n{s}g{word[0]}", "to": f"n{s}g{word[2]}", "class": "nvlink", "count": int(word[4]), "capacity": 25})
-    links += [{"from": f"n{s}g{g}", "to": "net", "class": "net", "capacity": round(float(sys.argv[2]) / len(own), 6)} for g in own]
+            links.append({"from": f"n{s}g{word[0]}", "to": f"n{s}g{word[2]}", "class": "nvlink",
+                          "count": int(word[4]), "capacity": 25})
+    capacity = round(float(sys.argv[2]) / len(own), 6)
+    links += [{"from": f"n{s}g{g}", "to": "net", "class": "net", "capacity": capacity} for g in own]
 print(json.dumps({"format": "blink-topology", "version": 1, "name": "two DGX-1V", "nodes": [
-    {"id": f"n{s}", "gpus": [{"id": f"n{s}g{g}"} for g in own]} for s, own in enumerate(sets)], "switches": [{"id": "net"}], "links": links}))
+    {"id": f"n{s}", "gpus": [{"id": f"n{s}g{g}"} for g in own]} for s, own in enumerate(sets)],
+    "switches": [{"id": "net"}], "links": links}))
 PY
 }
 for case in 01234:15:15 01234:37.5:37.5 01234:60:50 34567:15:15 34567:37.5:25; do
@@ -122,19 +131,21 @@ one=(topologies/dgx1v.xml)
 "$blinkc" -q "${one[@]}" -o "$work/a.json" && "$blinkc" -q -a threephase "${one[@]}" -o "$work/b.json"
 expect "one server" oracle snippet -c 'import json, sys
 a, b = (json.load(open(path)) for path in sys.argv[1:])
-assert a["trees"] == b["trees"] and b["algorithm"] == "threephase" == b["generator"]["options"]["algorithm"]' "$work/a.json" "$work/b.json"
+assert a["trees"] == b["trees"] and b["algorithm"] == "threephase" == b["generator"]["options"]["algorithm"]' \
+	"$work/a.json" "$work/b.json"
 
 # What cannot be.
 cat >"$work/apart.json" <<'TOPOLOGY'
 { "format": "blink-topology", "version": 1, "name": "apart",
   "nodes": [ { "id": "A", "gpus": [ { "id": "a0" }, { "id": "a1" } ] }, { "id": "B", "gpus": [ { "id": "b" } ] } ],
   "switches": [ { "id": "net" } ],
-  "links": [ { "from": "a0", "to": "net", "class": "net", "capacity": 1 }, { "from": "a1", "to": "net", "class": "net", "capacity": 1 },
+  "links": [ { "from": "a0", "to": "net", "class": "net", "capacity": 1 },
+             { "from": "a1", "to": "net", "class": "net", "capacity": 1 },
              { "from": "b", "to": "net", "class": "net", "capacity": 1 } ] }
 TOPOLOGY
 expect_exit "a server without links" 5 "$blinkc" -a threephase "$work/apart.json"
-expect "a server without links: which ranks" grep -qF \
-	"apart: three-phase trees: no path from a0 to a1 over links of A: want ranks of one server that its own links connect" "$work/err"
+expect "a server without links: which ranks" grep -qF "apart: three-phase trees: no path from a0 to a1 over links of A"\
+": want ranks of one server that its own links connect" "$work/err"
 # Of such servers some collectives have trees: paths need none of its links, and a broadcast only those out of a local
 # root.
 cat >"$work/oneway.json" <<'TOPOLOGY'
@@ -142,7 +153,8 @@ cat >"$work/oneway.json" <<'TOPOLOGY'
   "nodes": [ { "id": "A", "gpus": [ { "id": "a0" }, { "id": "a1" } ] }, { "id": "B", "gpus": [ { "id": "b" } ] } ],
   "switches": [ { "id": "net" } ],
   "links": [ { "from": "a0", "to": "a1", "class": "nvlink", "capacity": 5, "duplex": "simplex" },
-             { "from": "a0", "to": "net", "class": "net", "capacity": 2 }, { "from": "a1", "to": "net", "class": "net", "capacity": 4 },
+             { "from": "a0", "to": "net", "class": "net", "capacity": 2 },
+             { "from": "a1", "to": "net", "class": "net", "capacity": 4 },
              { "from": "b", "to": "net", "class": "net", "capacity": 3 } ] }
 TOPOLOGY
 for case in apart:scatter:1.5 apart:gather:1.5 oneway:broadcast:2 oneway:reduce:3 \
@@ -161,7 +173,8 @@ chain() {	# SERVER...
 	oracle snippet - "$@" <<'PY'
 import json, sys
 ids = sys.argv[1:]
-print(json.dumps({"format": "blink-topology", "version": 1, "name": "chain", "nodes": [{"id": s.upper(), "gpus": [{"id": s}]} for s in ids],
+print(json.dumps({"format": "blink-topology", "version": 1, "name": "chain",
+    "nodes": [{"id": s.upper(), "gpus": [{"id": s}]} for s in ids],
     "links": [{"from": u, "to": v, "class": "net", "capacity": 10} for u, v in zip(ids, ids[1:])]}))
 PY
 }
@@ -200,7 +213,8 @@ refused "three servers in a row" "$work/any.json" "a server that two others are 
 oracle snippet - "$work/any.json" "$work/two.json" <<'PY'
 import json, sys
 s = json.load(open(sys.argv[1]))
-s["topology"]["links"] = [{"from": u, "to": v, "class": "net", "capacity": 10, "latency": 0} for u in range(4) for v in range(4) if u != v]
+s["topology"]["links"] = [{"from": u, "to": v, "class": "net", "capacity": 10, "latency": 0}
+                          for u in range(4) for v in range(4) if u != v]
 at = {(link["from"], link["to"]): i for i, link in enumerate(s["topology"]["links"])}
 s["trees"] = [{"segment": ["0/1", "1/1"], "root": 0, "down": [[u, v, [at[u, v]]] for u, v in ((0, 1), (0, 2), (2, 3))]}]
 json.dump(s, open(sys.argv[2], "w"))
@@ -214,7 +228,8 @@ gpus = [f"g{i}" for i in range(24)]
 links = [{"from": a, "to": b, "class": "nvlink", "capacity": 10} for a, b in zip(gpus, gpus[1:] + gpus[:1])]
 links += [{"from": g, "to": "net", "class": "net", "capacity": 5} for g in gpus]
 print(json.dumps({"format": "blink-topology", "version": 1, "name": "ring", "nodes": [
-    {"id": f"n{s}", "gpus": [{"id": g} for g in gpus[8 * s:8 * s + 8]]} for s in range(3)], "switches": [{"id": "net"}], "links": links}))
+    {"id": f"n{s}", "gpus": [{"id": g} for g in gpus[8 * s:8 * s + 8]]} for s in range(3)],
+    "switches": [{"id": "net"}], "links": links}))
 PY
 plan "a ring through all servers" "$work/ring.json" 10 -l all
 

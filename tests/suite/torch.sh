@@ -16,7 +16,8 @@ done
 
 # The programs of docs/pytorch.md, as files, and its commands.
 mkdir "$work/doc"
-awk -v out="$work/doc/" '/^```python$/ { n++; inside = 1; next } /^```/ { inside = 0 } inside { print > (out n ".py") }' docs/pytorch.md
+awk -v out="$work/doc/" '/^```python$/ { n++; inside = 1; next } /^```/ { inside = 0 }
+	inside { print > (out n ".py") }' docs/pytorch.md
 expect "docs/pytorch.md has programs" test -s "$work/doc/1.py"
 for program in "$work"/doc/*.py; do
 	expect "docs/pytorch.md: $(basename "$program")" env OMP_NUM_THREADS=1 timeout 120 \

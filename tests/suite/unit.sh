@@ -6,13 +6,15 @@
 kinds=("")
 [ ! "$full" ] || kinds+=(asan/)
 [ ! "$full" ] || kinds+=(tsan/)
+# Threads are in the runtime only.
+threaded='^test_(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|'
+threaded+='gpu_memory|gpu_relay|kernels|virtual_.*)$'
 for kind in "${kinds[@]}"; do
 	# ThreadSanitizer does not survive UCX's shared memory, where it looks for a shadow of 500 TB.
 	[ "$kind" != tsan/ ] || export UCX_TLS=tcp
 	for source in tests/unit/*.c; do
 		name=$(basename "$source" .c)
-		# Threads are in the runtime only.
-		[ "$kind" = tsan/ ] && [[ $name != test_@(runtime|program|index|process|net|ucx|net_broken|net_zero|bootstrap|deaths|strangers|bell|shm|gpu_memory|gpu_relay|kernels|virtual_*) ]] && continue
+		[ "$kind" = tsan/ ] && [[ ! $name =~ $threaded ]] && continue
 		program=$build/${kind}tests/unit/$name
 		if [ ! -x "$program" ]; then
 			not_ok "$kind$name: not built"

@@ -38,7 +38,8 @@ expect "a GPU and a link" "$blinkc" what-if $v --without gpu4 --without gpu0-gpu
 has "jobs of a GPU that is lost" '^ +50 +lost +100\.0 %  0,4$'
 has "jobs of the link" '^ +50 +25 +50\.0 %  0,3$'
 expect "a list of jobs" "$blinkc" what-if $v --without gpu:4 -g <(echo 0-3; echo 0,4)
-has "of the list alone" '^jobs        2 sets of GPUs, allreduce: 0 slower, 0 not connected any more, 1 with a GPU that is lost, 1 as before$'
+has "of the list alone" '^jobs        2 sets of GPUs, allreduce: 0 slower, 0 not connected any more, '\
+'1 with a GPU that is lost, 1 as before$'
 "$blinkc" what-if $v -n 2-3 -j 1 --format json >"$work/1.json" && "$blinkc" what-if $v -n 2-3 -j 7 -o "$work/7.json"
 expect "the same bytes with any number of processes" cmp "$work/1.json" "$work/7.json"
 expect "its schema" oracle validate schemas/what-if.schema.json "$work/1.json"
@@ -60,8 +61,9 @@ oracle snippet - >"$machine" <<-'END'
 	def link(a, b, **more):
 	    return {"from": a, "to": b, "class": "nvlink", "capacity": 24, **more}
 	gpus = ["a", "b", "a-b", "b-a", "a:1", "a-b:1", "3"]
-	links = [link("a", "b", count=4), link("a", "a-b"), link("b", "b-a", count=2), link("a-b", "b"), link("a:1", "a"), link("a-b:1", "b"),
-	         link("3", "a"), link("a", "n0", **{"class": "pcie"}), link("3", "a", **{"class": "pcie"}), link("b", "n0", **{"class": "pcie"})]
+	links = [link("a", "b", count=4), link("a", "a-b"), link("b", "b-a", count=2), link("a-b", "b"),
+	         link("a:1", "a"), link("a-b:1", "b"), link("3", "a"), link("a", "n0", **{"class": "pcie"}),
+	         link("3", "a", **{"class": "pcie"}), link("b", "n0", **{"class": "pcie"})]
 	print(json.dumps({"format": "blink-topology", "version": 1, "name": "odd", "links": links,
 	    "nodes": [{"id": "n", "gpus": [{"id": g} for g in gpus], "nics": [{"id": "n0"}]}]}))
 	END

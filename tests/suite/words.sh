@@ -29,7 +29,8 @@ cp batch/index.json i.json
 printf '<?xml version="1.0"?>\n<!-- of NCCL -->\n<system version="1"><cpu numaid="0"/></system>\n' >nccl.xml
 printf '<graphs version="1"/>\n' >graph.xml
 printf '<algo name="x" ngpus="2"></algo>\n' >msccl.xml
-printf '<?xml version="1.0"?>\n<!DOCTYPE topology SYSTEM "hwloc2.dtd">\n<topology version="2.0"><object type="Machine"/></topology>\n' >hwloc.xml
+printf '%s\n' '<?xml version="1.0"?>' '<!DOCTYPE topology SYSTEM "hwloc2.dtd">' \
+	'<topology version="2.0"><object type="Machine"/></topology>' >hwloc.xml
 printf '\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV1\t0-3\nGPU1\tNV1\t X \t0-3\n' >smi.txt
 printf '#include <stdio.h>\n' >a.c
 printf 'hello\n' >plain
@@ -124,7 +125,9 @@ says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $
 says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives \
 	reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
-says "a mistyped format" 2 "--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" "$blinkc" --format jsn $v
+says "a mistyped format" 2 \
+	"--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" \
+	"$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x
 says "a mistyped difference" 2 "did you mean trees?" "$blinkc" diff --fail-on rate,tres s.json s.json
@@ -203,8 +206,10 @@ expect "show: blocks of these ranks" grep -q 'the block of gpu1, .*gpu1 \[1\] â†
 oracle snippet - >chain.json <<'END'
 import json
 classes = ["nvlink", "xgmi", "c2c", "pcie", "qpi"]
-print(json.dumps({"format": "blink-topology", "version": 1, "name": "chain", "nodes": [{"id": "n", "gpus": [{"id": f"g{i}"} for i in range(6)]}],
-                  "links": [{"from": f"g{i}", "to": f"g{i + 1}", "class": c, "capacity": 10, "duplex": "full"} for i, c in enumerate(classes)]}))
+print(json.dumps({"format": "blink-topology", "version": 1, "name": "chain",
+                  "nodes": [{"id": "n", "gpus": [{"id": f"g{i}"} for i in range(6)]}],
+                  "links": [{"from": f"g{i}", "to": f"g{i + 1}", "class": c, "capacity": 10, "duplex": "full"}
+                            for i, c in enumerate(classes)]}))
 END
 "$blinkc" batch -l all chain.json -o chain 2>table
 expect "every set of links has a column" oracle snippet - table chain/index.json <<'END'
@@ -249,8 +254,10 @@ for verb in $(verbs); do
 		esac
 	done < <("$blinkc" help "$verb" | sed '1,/^Examples:/d;/^$/,$d' | grep -v '^  # ' | sed 's/^  //')
 done
-expect "blinkc --help | head" bash \
-	-c '{ "$1" --help 2>err.txt; echo >>ended; } | head -1; while [ ! -e ended ]; do sleep 0.1; done; ! [ -s err.txt ]' - "$blinkc"
+expect "blinkc --help | head" bash -c '
+	{ "$1" --help 2>err.txt; echo >>ended; } | head -1
+	while [ ! -e ended ]; do sleep 0.1; done
+	! [ -s err.txt ]' - "$blinkc"
 expect_exit "blinkc alone says what it wants" 2 "$blinkc"
 
 # ---- pages on a terminal of 80 columns ----
@@ -262,7 +269,12 @@ if command -v mandoc >/dev/null; then
 # Commands, what they print and files are as they are: blocks of literal text. All else fits.
 import re, sys
 source, text = (open(name).read() for name in sys.argv[1:])
-literal = {re.sub(r"\s+", " ", line.replace("\\&", "").replace("\\e", "\\").replace("\\(mi", "-").replace("\\-", "-").replace("\\(aq", "'").strip())
+def plain(line):
+    for escape, text in ("\\&", ""), ("\\e", "\\"), ("\\(mi", "-"), ("\\-", "-"), ("\\(aq", "'"):
+        line = line.replace(escape, text)
+    return re.sub(r"\s+", " ", line.strip())
+
+literal = {plain(line)
            for block in re.findall(r"(?ms)^\.Bd -literal.*?\n(.*?)^\.Ed", source) for line in block.splitlines()}
 for line in re.sub(".\b", "", text).splitlines():
     line = line.expandtabs()
