@@ -188,8 +188,8 @@ says "--topology: a link that changed" 3 "$blinkc" check -q -j 1 --topology chan
 cp err err1
 printf 'blinkc: changed.xml: link gpu%s, nvlink: 40 GB/s, was 50 GB/s\n' '0 -> gpu3' '3 -> gpu0' >want
 expect "its two directions" diff want <(head -2 err)
-expect "and a count of schedules" grep -qx "blinkc: changed.xml: another machine than that of $((n - 1)) of "\
-"$((n - 1)) schedules: [0-9]* have other links between their GPUs" err
+expect "and a count of schedules" grep -qx "blinkc: changed.xml: another machine than that of $((n - 1)) of \
+$((n - 1)) schedules: [0-9]* have other links between their GPUs" err
 expect "nothing else" test "$(wc -l <err)" = 3
 says "--topology: many processes" 3 "$blinkc" check -q -j 7 --topology changed.xml right
 expect "the same lines" cmp err err1

@@ -442,8 +442,8 @@ has "it is source code" "blink_program" "$work/schedule.cu"
 for packing in nothing "" MWU; do
 	fails "--packing '$packing'" 2 "--packing: " --packing "$packing" "$v"
 done
-fails "--algorithm chains" 2 "--algorithm: chains: want one of trees, onehop, threephase, ring, shared-ring, "\
-"reducescatter-allgather, chain, direct, " -a chains "$v"
+fails "--algorithm chains" 2 "--algorithm: chains: want one of trees, onehop, threephase, ring, shared-ring, \
+reducescatter-allgather, chain, direct, " -a chains "$v"
 for option in "-p mwu" --max-depth=2 --max-trees=4 --pareto; do
 	# shellcheck disable=SC2086 # words
 	fails "--algorithm onehop $option" 2 \

@@ -205,8 +205,8 @@ if [ "$full" ]; then
 	torus 15@7 16@11 17@13
 fi
 expect_exit "8200 GPUs, alltoall" 4 rails 1025 alltoall
-expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, with a tree for each pair of them: "\
-"want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
+expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, with a tree for each pair of them: \
+want at most 131072 trees, or 67108864 of symmetric servers" "$work/err"
 expect_exit "without one of 512 GPUs, alltoall" 4 "$blinkc" --synthetic "server:64 gpu:8 switch:300 net:25" --without \
 	s5/gpu3 -c alltoall -o "$work/x.json"
 expect "without one of 512 GPUs, alltoall: what it says" grep -qF "alltoall over 511 " "$work/err"

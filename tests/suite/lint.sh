@@ -69,8 +69,8 @@ cp dgx1v/no-port.no_port.json odd.json
 echo '{' >broken.json
 "$blinkc" lint --junit j.xml --github fine.xml odd.json broken.json >got 2>err
 expect "a file that is not valid: its status" [ $? = 3 ]
-line "annotation" "::error file=odd.json,title=blinkc lint::mlx5_0: no-port: a NIC without port: want a capacity, "\
-"or links of class net"
+line "annotation" "::error file=odd.json,title=blinkc lint::mlx5_0: no-port: a NIC without port: want a capacity, \
+or links of class net"
 line "a file that is not valid: where" \
 	"::error file=broken.json,line=2,col=1,title=blinkc lint::end of file: want a key in double quotes"
 line "notice" "::notice title=blinkc lint::3 machines: 1 finding, 1 not valid"

@@ -144,8 +144,8 @@ cat >"$work/apart.json" <<'TOPOLOGY'
              { "from": "b", "to": "net", "class": "net", "capacity": 1 } ] }
 TOPOLOGY
 expect_exit "a server without links" 5 "$blinkc" -a threephase "$work/apart.json"
-expect "a server without links: which ranks" grep -qF "apart: three-phase trees: no path from a0 to a1 over links of A"\
-": want ranks of one server that its own links connect" "$work/err"
+expect "a server without links: which ranks" grep -qF "apart: three-phase trees: no path from a0 to a1 over links of A\
+: want ranks of one server that its own links connect" "$work/err"
 # Of such servers some collectives have trees: paths need none of its links, and a broadcast only those out of a local
 # root.
 cat >"$work/oneway.json" <<'TOPOLOGY'
