@@ -25,7 +25,10 @@
 	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, \
 	    "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
 	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
-	X("BLINK_CHUNK", chunk, BYTES, 0, "bytes that a tree moves at a time; 0: chosen by the size of the message") \
+	X("BLINK_CHUNK", chunk, BYTES, 0, \
+	    "bytes that the tree of the largest share moves at a time, over a network others less, " \
+	    "each by its share; 0: chosen by the size of the message, " \
+	    "and over a network by the rate that calls before have shown") \
 	X("BLINK_PIN", pin, FLAG, 1, "bind threads to cores, where libhwloc is installed") \
 	X("BLINK_SHM", shm, FLAG, 1, "shared memory between ranks of a server; 0: the network there, too") \
 	X("BLINK_NET", net, TEXT, NULL, "the network between servers: tcp, ucx; auto, as where it is unset: tcp") \
