@@ -168,8 +168,8 @@ def measure(lab, build, gpus, collective, size, times, schedule):
 
 def classes(build, topology, links, n_gpus, folder):
     """One set of each isomorphism class of 3 and more GPUs."""
-    subprocess.run([f"{build}/blinkc", "batch", "-q", "--distinct", "-n", f"3-{n_gpus}", topology, "-l", links, "-o", folder],
-                   check=True, capture_output=True)
+    subprocess.run([f"{build}/blinkc", "batch", "-q", "--distinct", "-n", f"3-{n_gpus}", topology,
+                    "-l", links, "-o", folder], check=True, capture_output=True)
     with open(f"{folder}/index.json") as file:
         return sorted({tuple(entry["gpus"]) for entry in map(json.loads, (
             line.rstrip(",\n") for line in file if line.startswith('{"gpus":')))}, key=lambda gpus: (len(gpus), gpus))

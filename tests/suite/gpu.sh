@@ -122,7 +122,8 @@ for blocks in $([ "$full" ] && seq 1 24 || echo 1 2 7); do
 	VIRTUAL_GPU_BLOCKS=$blocks prefix="$blocks blocks: " run "" gpu -n 4 -t two_communicators
 done
 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/messages run "" gpu -n 3 -t messages
-expect "several blocks move a message" awk '/ messages: / { for (i = 2; i < NF; i++) if ($i == "messages:" && $(i + 1) > $(i - 1)) more++ }
+expect "several blocks move a message" awk '
+	/ messages: / { for (i = 2; i < NF; i++) if ($i == "messages:" && $(i + 1) > $(i - 1)) more++ }
 	END { exit !more }' "$work/messages"
 rm -f "$work/messages"
 run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups leaving
