@@ -4,8 +4,8 @@
  *
  * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
  * checked; rate: TIMES more, or so many of COLLECTIVE (allgather, broadcast, reducescatter, alltoall; BYTES as
- * blink-schedule(5) counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split: one
- * more on a split that has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes
+ * blink-schedule(5) counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split:
+ * one more on a split that has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes
  * DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812
  * ms: 12: rank 3 does not answer". */
 #include "blink.h"

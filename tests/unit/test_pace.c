@@ -27,7 +27,8 @@ test_sizes(void)
 	double cost = 6 * 50e-6 * 1e9 / 4, header = 192;
 	ok(llabs(fast - (int64_t)sqrt(4.0 * MIB * (cost + header) / 7)) <= 1, "of the square root");
 	cost = 6 * 50e-6 * 16e6 / 4;
-	ok(llabs(slow - (int64_t)sqrt(64 * cost * cost + 4.0 * MIB * header / 7)) <= 1, "where the network is slow, of headers");
+	ok(llabs(slow - (int64_t)sqrt(64 * cost * cost + 4.0 * MIB * header / 7)) <= 1,
+	    "where the network is slow, of headers");
 	ok(fast > slow, "longer on a faster network");
 	ok(chunk_at(16e6, 2, 6, 16 * MIB, 4 * MIB) > slow, "and over fewer hops");
 	lanes.pace.agreed = 0;
