@@ -28,6 +28,7 @@ enum {
 	VECTOR = 16,
 	/* Vectors of each operand that a thread has under way. Types whose arithmetic is long are bound by that. */
 	AT_ONCE = ELEMENT_BYTES == 1 ? 2 : 4,
+	SUMMANDS = 2,			/* sources whose vectors are under way at once, as far as registers go */
 	SOURCES_AT_ONCE = 4,		/* packets */
 	/* Of a flag, before `stop` is looked at. A pause of a twin may be a sleep of 10 ms. */
 	POLLS = ON_GPU ? 1 << 10 : 1 << 5,
