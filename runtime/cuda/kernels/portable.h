@@ -103,9 +103,11 @@ FN void
 tell_block(uint32_t *at, uint32_t value)
 {
 #if HAS_ACQUIRE
-	asm volatile("st.release.cta.u32 [%0], %1;" :: "l"(at), "r"(value) : "memory");
+	asm volatile("{ .reg .u64 a; cvta.to.shared.u64 a, %0; st.release.cta.shared.u32 [a], %1; }"
+		     :: "l"(at), "r"(value) : "memory");
 #else
-	asm volatile("membar.cta; st.volatile.u32 [%0], %1;" :: "l"(at), "r"(value) : "memory");
+	asm volatile("{ .reg .u64 a; cvta.to.shared.u64 a, %0; membar.cta; st.volatile.shared.u32 [a], %1; }"
+		     :: "l"(at), "r"(value) : "memory");
 #endif
 }
 
@@ -114,9 +116,11 @@ hear_block(const uint32_t *at)
 {
 	uint32_t value;
 #if HAS_ACQUIRE
-	asm volatile("ld.acquire.cta.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+	asm volatile("{ .reg .u64 a; cvta.to.shared.u64 a, %1; ld.acquire.cta.shared.u32 %0, [a]; }"
+		     : "=r"(value) : "l"(at) : "memory");
 #else
-	asm volatile("ld.volatile.u32 %0, [%1]; membar.cta;" : "=r"(value) : "l"(at) : "memory");
+	asm volatile("{ .reg .u64 a; cvta.to.shared.u64 a, %1; ld.volatile.shared.u32 %0, [a]; membar.cta; }"
+		     : "=r"(value) : "l"(at) : "memory");
 #endif
 	return value;
 }
