@@ -4,9 +4,9 @@
 #include "comm/comm.h"
 #include "comm/memory.h"
 #include "support/error.h"
+#include "support/process.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 blinkResult_t
 blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t *comm, blinkError_t *error)
@@ -30,7 +30,7 @@ blinkCommCreate(blinkSchedule_t sched, const blinkConfig_t *config, blinkComm_t 
 		free(all);
 		return give_blink_error(error, &err);
 	}
-	*c = (struct blinkComm){ .all = all, .owner = getpid() };
+	*c = (struct blinkComm){ .all = all, .owner = process_id() };
 	pthread_mutex_init(&c->lock, NULL);
 	*comm = c;
 	return blinkSuccess;
@@ -43,7 +43,7 @@ blinkCommDestroy(blinkComm_t comm)
 	struct blink_error err = { 0 };
 	if (!comm)
 		return blinkSuccess;
-	bool forked = comm->owner != getpid();
+	bool forked = comm->owner != process_id();
 	group_forgets(comm);
 	if (comm->rank) {
 		if (!forked)
@@ -77,7 +77,7 @@ begin(struct blinkComm *comm)
 	if (comm->rank)
 		set_error(&comm->err, blinkInvalidArgument, "communicator: of one rank of a job: want one of "
 		    "blinkCommCreate");
-	else if (comm->owner == getpid())
+	else if (comm->owner == process_id())
 		return comm->all;
 	else
 		set_error(&comm->err, blinkInvalidArgument, "communicator: made by the parent of this process: want "

@@ -111,11 +111,12 @@ check_stream(const struct rank_comm *r, blinkStream_t stream, struct blink_error
 static blinkResult_t
 collective(blinkComm_t comm, blinkStream_t stream, struct request q)
 {
-	struct blink_error err = { 0 };
+	struct blink_error err;		/* not cleared: its text takes longer than all the rest */
 	struct reduction reduction = { 0 };
 	struct rank_comm *r = comm_rank(comm);
 	if (!r)
 		return refuse_communicator();
+	err.code = blinkSuccess;
 	if (check_stream(r, stream, &err) != blinkSuccess || find_reduction(r, &q, &reduction, &err) != blinkSuccess
 	    || check_request(&r->self, &q, reduction.size, &err) != blinkSuccess)
 		return refuse(comm, &err);

@@ -1,10 +1,10 @@
 /* Handles of communicators: made, asked, ended. */
 #include "comm/comm.h"
 #include "support/error.h"
+#include "support/process.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 blinkResult_t
 blinkGetUniqueId(blinkUniqueId_t *id, blinkError_t *error)
@@ -35,7 +35,7 @@ comm_open(blinkComm_t *out, int n, const blinkUniqueId_t *id, int rank, const bl
 		return err->code;
 	}
 	comm->rank = r;
-	comm->owner = getpid();
+	comm->owner = process_id();
 	pthread_mutex_init(&comm->lock, NULL);
 	*out = comm;
 	return blinkSuccess;
@@ -103,11 +103,12 @@ blinkCommLastCall(blinkComm_t comm, uint64_t *call)
 static blinkResult_t
 wait_for(blinkComm_t comm, uint64_t call, bool waits)
 {
-	struct blink_error err = { 0 };
+	struct blink_error err;
 	struct rank_comm *r = comm_rank(comm);
 	if (!r)
 		return blinkInvalidArgument;
-	if (call > r->backend->last_call(r->of_backend))
+	err.code = blinkSuccess;
+	if (call > 0 && call > r->backend->last_call(r->of_backend))
 		set_error(&err, blinkInvalidArgument, "call: %llu: has not been made", (unsigned long long)call);
 	int code = err.code != blinkSuccess ? err.code : rank_comm_wait(r, call, waits, &err);
 	return code == blinkSuccess || code == blinkInProgress ? (blinkResult_t)code : comm_error(comm, &err);

@@ -77,18 +77,19 @@ struct engine {
 	/* Of what follows the lock is that of `self`. */
 	pthread_cond_t changed;
 	struct call *first, *last;	/* calls not done, in order */
-	uint64_t n_made, n_done;
+	_Atomic uint64_t n_made, n_done;	/* read without the lock, too */
 	bool driven;			/* some thread executes calls */
 	pthread_cond_t work;
 	bool kicked;			/* there is work, and nobody who waits for it */
 	bool has_worker, quit;
 	pthread_t worker;
-	struct rank_status doing;	/* as the hub asks for it */
+	struct rank_status doing;	/* as the hub asks for it, but for the text */
+	struct call current;		/* a copy of the call that is executed, or was last: the text is of it */
 
 	/* Of who drives. */
 	struct blink_error wrong;	/* with the call that is executed: not on a stack, where it would take much */
 	int rest, next_rest;		/* waits that do not give way: those left, and after the next long turn */
-	bool begun;			/* the first call has */
+	bool begun, done;		/* the first call has; it is */
 	bool suspects;			/* a peer's signature differs: the hub has been asked */
 	struct lanes *lanes;		/* of the call's plan */
 	uint64_t collective;		/* number of the collective that is executed, or was */

@@ -43,17 +43,16 @@ engine_wake(void *of)
 
 /* ---- drive ---- */
 
+/* What the hub may ask; the text is made when it does. */
 static void
-describe(struct engine *e, const struct call *call)
+note_call(struct engine *e, const struct call *call)
 {
-	struct rank_status now = { .calls = e->collective, .signature = e->signature, .before = e->signature_before,
-	    .in_call = 1, .awaits = -1 };
-	if (call->n_messages > 0)
-		snprintf(now.text, sizeof now.text, "%d sends and receives", (int)call->n_messages);
-	else
-		call_describe(call, now.text, sizeof now.text);
 	pthread_mutex_lock(&e->self->lock);
-	e->doing = now;
+	e->doing.calls = e->collective;
+	e->doing.signature = e->signature;
+	e->doing.before = e->signature_before;
+	e->doing.in_call = 1;
+	e->current = *call;
 	pthread_mutex_unlock(&e->self->lock);
 }
 
@@ -62,9 +61,16 @@ engine_status(void *of, struct rank_status *out)
 {
 	struct engine *e = of;
 	pthread_mutex_lock(&e->self->lock);
+	struct call call = e->current;
 	*out = e->doing;
 	pthread_mutex_unlock(&e->self->lock);
 	out->awaits = atomic_load(&e->self->awaits);
+	if (call.n_messages > 0)
+		snprintf(out->text, sizeof out->text, "%d sends and receives", (int)call.n_messages);
+	else if (call.number > 0)
+		call_describe(&call, out->text, sizeof out->text);
+	else
+		snprintf(out->text, sizeof out->text, "no call yet");
 }
 
 /* A call of the library's own, to be executed before the first. */
@@ -91,7 +97,7 @@ is_preceded(struct engine *e, struct call *call, struct blink_error *err)
 static int
 begin(struct engine *e, struct call *call, struct blink_error *err)
 {
-	e->deadline = now_ns() + e->self->timeout;
+	e->deadline = last_tick_ns() + e->self->timeout;
 	if (err->code != blinkSuccess)
 		return err->code;
 	if (call->n_messages > 0)
@@ -100,7 +106,7 @@ begin(struct engine *e, struct call *call, struct blink_error *err)
 	    && (call->plan->lanes || plan_connect(e, call->plan, err) == blinkSuccess))
 		collective_begin(e, call, err);
 	if (err->code == blinkSuccess)
-		describe(e, call);
+		note_call(e, call);
 	e->begun = true;
 	return err->code;
 }
@@ -116,14 +122,21 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 	if (call->n_messages == 0 && e->self->events.ended)
 		e->self->events.ended(e->self->events.context, call);
 	e->begun = false;
-	pthread_mutex_lock(&e->self->lock);
+	e->done = true;
+}
+
+/* It leaves the queue. With the lock. */
+static void
+retire(struct engine *e)
+{
+	struct call *call = e->first;
+	e->done = false;
 	e->doing.in_call = 0;
 	e->first = call->next;
 	if (!e->first)
 		e->last = NULL;
-	e->n_done = call->number;
+	atomic_store_explicit(&e->n_done, call->number, memory_order_release);
 	pthread_cond_broadcast(&e->changed);
-	pthread_mutex_unlock(&e->self->lock);
 	call_free(call);
 }
 
@@ -277,6 +290,8 @@ drive(struct engine *e, uint64_t number, bool waits)
 		if (!moved && waits && !atomic_load(&e->self->stop))
 			await(e, call);
 		pthread_mutex_lock(&e->self->lock);
+		if (e->done)
+			retire(e);
 	}
 	e->driven = false;
 	pthread_cond_broadcast(&e->changed);
@@ -329,7 +344,8 @@ engine_submit(void *of, struct call *call, blinkStream_t stream, struct blink_er
 		call_free(call);
 		return err->code;
 	}
-	call->number = ++e->n_made;
+	call->number = atomic_load_explicit(&e->n_made, memory_order_relaxed) + 1;
+	atomic_store_explicit(&e->n_made, call->number, memory_order_relaxed);
 	call->next = NULL;
 	if (e->last)
 		e->last->next = call;
@@ -347,9 +363,11 @@ int
 engine_wait(void *of, uint64_t number, bool waits, struct blink_error *err)
 {
 	struct engine *e = of;
-	pthread_mutex_lock(&e->self->lock);
-	uint64_t until = number ? number : e->n_made;
+	uint64_t until = number ? number : atomic_load(&e->n_made);
 	bool tried = false;
+	if (atomic_load_explicit(&e->n_done, memory_order_acquire) >= until && !atomic_load(&e->self->stop))
+		return blinkSuccess;
+	pthread_mutex_lock(&e->self->lock);
 	while (e->n_done < until && e->self->error.code == blinkSuccess && (waits || !tried)) {
 		tried = true;
 		if (!e->driven)
@@ -377,11 +395,7 @@ engine_wait(void *of, uint64_t number, bool waits, struct blink_error *err)
 uint64_t
 engine_last_call(void *of)
 {
-	struct engine *e = of;
-	pthread_mutex_lock(&e->self->lock);
-	uint64_t n = e->n_made;
-	pthread_mutex_unlock(&e->self->lock);
-	return n;
+	return atomic_load(&((struct engine *)of)->n_made);
 }
 
 /* ---- open and close ---- */
@@ -391,8 +405,6 @@ engine_open(struct engine *e, bool worker, struct blink_error *err)
 {
 	e->sent = calloc((size_t)e->self->n_ranks, sizeof *e->sent);
 	e->received = calloc((size_t)e->self->n_ranks, sizeof *e->received);
-	e->doing.awaits = -1;
-	snprintf(e->doing.text, sizeof e->doing.text, "no call yet");
 	pthread_mutex_init(&e->net_lock, NULL);
 	pthread_cond_init(&e->changed, NULL);
 	pthread_cond_init(&e->work, NULL);

@@ -3,6 +3,7 @@
 #include "all_ranks/all_ranks.h"
 #include "api/schedule.h"
 #include "comm/comm.h"
+#include "support/process.h"
 #include "blink_device.h"
 #include "tap.h"
 
@@ -422,9 +423,23 @@ test_running(void)
 	ok(good && n == 200, "a child destroys a communicator that was running");
 }
 
+static int
+child_knows_itself(void)
+{
+	return process_id() == getpid() && process_id() == getpid() ? 0 : 1;
+}
+
+static int
+child_has_child(void)
+{
+	return child_knows_itself() == 0 && in_child(child_knows_itself) == 0 ? 0 : 1;
+}
+
 static void
 test_fork(void)
 {
+	ok(child_has_child() == 0 && in_child(child_has_child) == 0, "a process, its child and its grandchild tell "
+	    "themselves apart");
 	blinkComm_t comm = make_comm(3);
 	ok(comm && in_child(child_uses) == 0, "in a child, calls on a communicator of the parent are refused");
 	ok(comm && in_child(child_destroys) == 0, "a child destroys what the parent made");
