@@ -21,6 +21,7 @@ struct memory {
 struct backend {
 	const char *name;
 	bool on_device;			/* calls take streams; an index is searched for the GPUs, if none is named */
+	bool flat;			/* executes plans that are flat */
 
 	/* Once it is known which ranks there are and where; they have not exchanged anything yet. address: for them,
 	 * zeroed before. Whatever it returns, `close` frees *of, unless that is NULL. */

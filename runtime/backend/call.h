@@ -14,6 +14,7 @@
 struct plan {
 	Ctx ctx;			/* its memory */
 	RankProgram *prog;
+	bool flat;			/* each rank gives to all who need it at once, by shared memory: no tasks */
 	struct blink_program parts;	/* for blink_part_ends: its collective, n_ranks, n_parts and part_end alone */
 	uint64_t digest;		/* of the schedule, for signatures */
 	char schedule[DIGEST_ROOM];	/* the digest of its file; "": it has none */
@@ -47,6 +48,8 @@ struct call {
 	int32_t n_messages;		/* above 0: not a collective */
 	struct message *message;
 	struct plan *plan;		/* NULL until it is first chosen */
+	uint64_t begun;			/* of the host's engine, with it: collectives that had, and the signatures */
+	uint64_t signature, signature_before;	/* of the last two */
 	struct call *next;
 };
 

@@ -50,7 +50,8 @@ struct rank_state {
 	int64_t timeout;		/* ns */
 	int64_t deadline;		/* of init */
 	int64_t chunk_bytes;		/* 0: chosen */
-	int spins;			/* looks at a flag before it sleeps; 0 where ranks share CPUs */
+	int spins;			/* looks at a flag before it gives way or sleeps; 0 where ranks share CPUs */
+	bool yields;			/* it gives way before it sleeps: there is no CPU beside those of the ranks */
 	bool pins;			/* there are cores for all local ranks: threads are bound to them */
 	struct settings settings;
 	struct net_keys keys;

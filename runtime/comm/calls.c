@@ -109,7 +109,7 @@ check_stream(const struct rank_comm *r, blinkStream_t stream, struct blink_error
 }
 
 static blinkResult_t
-collective(blinkComm_t comm, blinkStream_t stream, struct request q)
+collective(blinkComm_t comm, blinkStream_t stream, const struct request *q)
 {
 	struct blink_error err;		/* not cleared: its text takes longer than all the rest */
 	struct reduction reduction = { 0 };
@@ -117,16 +117,16 @@ collective(blinkComm_t comm, blinkStream_t stream, struct request q)
 	if (!r)
 		return refuse_communicator();
 	err.code = blinkSuccess;
-	if (check_stream(r, stream, &err) != blinkSuccess || find_reduction(r, &q, &reduction, &err) != blinkSuccess
-	    || check_request(&r->self, &q, reduction.size, &err) != blinkSuccess)
+	if (check_stream(r, stream, &err) != blinkSuccess || find_reduction(r, q, &reduction, &err) != blinkSuccess
+	    || check_request(&r->self, q, reduction.size, &err) != blinkSuccess)
 		return refuse(comm, &err);
 	struct call *call = malloc(sizeof *call);
 	if (!call) {
 		set_error_memory(&err);
 		return refuse(comm, &err);
 	}
-	*call = (struct call){ .coll = q.coll, .root = q.root, .send = q.send, .recv = q.recv,
-	    .count = (int64_t)q.count, .reduction = reduction, .asked_op = q.op };
+	*call = (struct call){ .coll = q->coll, .root = q->root, .send = q->send, .recv = q->recv,
+	    .count = (int64_t)q->count, .reduction = reduction, .asked_op = q->op };
 	return submit(comm, call, stream, &err);
 }
 
@@ -134,56 +134,56 @@ blinkResult_t
 blinkBroadcast(const void *send, void *recv, size_t count, blinkDataType_t type, int root, blinkComm_t comm,
     blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ BROADCAST, root, send, recv, count, (int)type, 0 });
+	return collective(comm, stream, &(struct request){ BROADCAST, root, send, recv, count, (int)type, 0 });
 }
 
 blinkResult_t
 blinkReduce(const void *send, void *recv, size_t count, blinkDataType_t type, blinkRedOp_t op, int root,
     blinkComm_t comm, blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ REDUCE, root, send, recv, count, (int)type, (int)op });
+	return collective(comm, stream, &(struct request){ REDUCE, root, send, recv, count, (int)type, (int)op });
 }
 
 blinkResult_t
 blinkAllReduce(const void *send, void *recv, size_t count, blinkDataType_t type, blinkRedOp_t op, blinkComm_t comm,
     blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ ALLREDUCE, -1, send, recv, count, (int)type, (int)op });
+	return collective(comm, stream, &(struct request){ ALLREDUCE, -1, send, recv, count, (int)type, (int)op });
 }
 
 blinkResult_t
 blinkGather(const void *send, void *recv, size_t count, blinkDataType_t type, int root, blinkComm_t comm,
     blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ GATHER, root, send, recv, count, (int)type, 0 });
+	return collective(comm, stream, &(struct request){ GATHER, root, send, recv, count, (int)type, 0 });
 }
 
 blinkResult_t
 blinkScatter(const void *send, void *recv, size_t count, blinkDataType_t type, int root, blinkComm_t comm,
     blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ SCATTER, root, send, recv, count, (int)type, 0 });
+	return collective(comm, stream, &(struct request){ SCATTER, root, send, recv, count, (int)type, 0 });
 }
 
 blinkResult_t
 blinkAllGather(const void *send, void *recv, size_t count, blinkDataType_t type, blinkComm_t comm,
     blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ ALLGATHER, -1, send, recv, count, (int)type, 0 });
+	return collective(comm, stream, &(struct request){ ALLGATHER, -1, send, recv, count, (int)type, 0 });
 }
 
 blinkResult_t
 blinkReduceScatter(const void *send, void *recv, size_t count, blinkDataType_t type, blinkRedOp_t op,
     blinkComm_t comm, blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ REDUCESCATTER, -1, send, recv, count, (int)type, (int)op });
+	return collective(comm, stream, &(struct request){ REDUCESCATTER, -1, send, recv, count, (int)type, (int)op });
 }
 
 blinkResult_t
 blinkAlltoAll(const void *send, void *recv, size_t count, blinkDataType_t type, blinkComm_t comm,
     blinkStream_t stream)
 {
-	return collective(comm, stream, (struct request){ ALLTOALL, -1, send, recv, count, (int)type, 0 });
+	return collective(comm, stream, &(struct request){ ALLTOALL, -1, send, recv, count, (int)type, 0 });
 }
 
 /* ---- messages ---- */

@@ -158,14 +158,15 @@ open_net(struct rank_comm *r, const struct hello *hello, struct addresses *mine,
 	return err->code;
 }
 
-/* How often a rank looks before it sleeps: not at all where it would keep a peer from running. Threads are bound where
- * there are cores for all; to know which takes libhwloc some 10 ms. */
+/* How often a rank looks before it gives way or sleeps: not at all where it would keep a peer from running. Threads are
+ * bound where there are cores for all; to know which takes libhwloc some 10 ms. */
 static void
 use_cpus(struct rank_state *self)
 {
 	cpu_set_t cpus;
 	int n = sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1;
-	self->spins = n > self->n_local ? SPINS : 0;
+	self->spins = n >= self->n_local ? SPINS : 0;
+	self->yields = n <= self->n_local;
 	self->pins = self->settings.pin && self->n_local > 1 && n >= 2 * self->n_local;
 }
 

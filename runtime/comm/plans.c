@@ -56,20 +56,65 @@ exchange_most(const struct rank_comm *r)
 	return self->n_ranks == 1 || self->n_local < self->n_ranks ? -1 : most < small ? most : small;
 }
 
+/* Of more ranks the reads of all from all take longer than a tree. */
+enum { FLAT_RANKS = 64 };
+
+/* The largest message of a built-in plan that is flat, in bytes; below 0: there is none. Where trees began to take as
+ * little time on two cores, for 2, 4 and 8 ranks (docs/results.md). times: bytes times ranks, where a rank reads all
+ * that each gives. What a rank gives has room in a small place of the arena (engine/region.h). */
+static int64_t
+flat_most(const struct rank_comm *r, Collective coll)
+{
+	static const struct {
+		int64_t bytes, times;
+	} most[N_COLLECTIVES] = {
+		[BROADCAST] = { 128 << 10, INT64_MAX }, [REDUCE] = { 128 << 10, 512 << 10 },
+		[ALLREDUCE] = { 128 << 10, 256 << 10 }, [GATHER] = { 128 << 10, INT64_MAX },
+		[SCATTER] = { 128 << 10, INT64_MAX }, [ALLGATHER] = { 128 << 10, INT64_MAX },
+		[REDUCESCATTER] = { 64 << 10, INT64_MAX }, [ALLTOALL] = { 32 << 10, INT64_MAX }
+	};
+	const struct rank_state *self = &r->self;
+	int64_t times = most[coll].times / self->n_ranks;
+	if (!r->backend->flat || self->n_ranks == 1 || self->n_local < self->n_ranks || self->n_ranks > FLAT_RANKS
+	    || self->settings.small == 0)
+		return -1;
+	return most[coll].bytes < times ? most[coll].bytes : times;
+}
+
+/* What a flat plan has in the place of tasks. */
+static Status
+flat_program(Ctx *ctx, const struct rank_comm *r, const struct built_in *which, RankProgram **out)
+{
+	RankProgram *prog;
+	TRY(NEW(ctx, prog, 1));
+	*prog = (RankProgram){ .coll = which->coll, .root = which->root, .n_ranks = r->self.n_ranks,
+	    .rank = r->self.rank, .n_parts = 1 };
+	*out = prog;
+	return OK;
+}
+
 static bool
 is_exchange(const struct rank_comm *r, const Choice *choice, int64_t bytes)
 {
 	return !choice->sched && choice->built_in.coll == ALLREDUCE && bytes <= exchange_most(r);
 }
 
-/* Messages of a choice that are exchanged, and those that are not, have plans of their own. */
+/* Messages of a choice that are flat, those that are exchanged, and the others have plans of their own. */
 static Status
 project(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t bytes)
 {
 	const struct rank_state *self = &r->self;
-	int64_t most = exchange_most(r);
+	int64_t most = exchange_most(r), flat = choice->sched ? -1 : flat_most(r, choice->built_in.coll);
 	plan->from_bytes = choice->from;
 	plan->to_bytes = choice->to;
+	plan->flat = bytes <= flat;
+	if (plan->flat) {
+		plan->to_bytes = flat < plan->to_bytes ? flat : plan->to_bytes;
+		plan->digest = 2;
+		return flat_program(&plan->ctx, r, &choice->built_in, &plan->prog);
+	}
+	if (plan->from_bytes <= flat)
+		plan->from_bytes = flat + 1;
 	if (is_exchange(r, choice, bytes)) {
 		plan->to_bytes = most < plan->to_bytes ? most : plan->to_bytes;
 		plan->digest = 1;
@@ -153,7 +198,8 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(choice.unserved && r->self.rank == 0 ? DEBUG_WARN : DEBUG_INFO, r->self.rank,
 		    "%s of %lld to %lld bytes: %s", collective_name(call->coll), (long long)plan->from_bytes,
-		    (long long)plan->to_bytes, is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
+		    (long long)plan->to_bytes, plan->flat ? "flat, built in" : is_exchange(r, &choice, bytes)
+		    ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
 	free(ctx);
 	if (err->code != blinkSuccess) {

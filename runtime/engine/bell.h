@@ -28,6 +28,12 @@ full_fence(void)
 #endif
 }
 
+static inline bool
+bell_is_awake(struct bell *bell)
+{
+	return atomic_load_explicit(&bell->state, memory_order_relaxed) == BELL_AWAKE;
+}
+
 /* The flags are in shared memory or in this process; the bell always knows by which number its owner calls them. */
 static inline void
 bell_ring(struct bell *bell, uint32_t flag)

@@ -5,9 +5,7 @@
  * since edges of a tree form no circle and a slot waits for an earlier chunk only; so nothing blocks for ever unless a
  * peer stops. */
 #include "engine/engine.h"
-#include "support/error.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 enum { OWN_COPY = 256 << 10 };		/* of its own block, in one gap */
@@ -53,15 +51,6 @@ signature_differs(const struct engine *e, const struct plan_lane *from)
 {
 	const _Atomic uint64_t *signature = &from->ready->first[e->collective % CALLS].signature;
 	return atomic_load_explicit(signature, memory_order_relaxed) != e->signature;
-}
-
-/* A peer in another call than this one: the hub finds out which rank differs, and the engine fails when it says so. */
-static void
-suspect(struct engine *e)
-{
-	if (!e->suspects)
-		e->self->events.stuck(e->self->events.context, now_ns(), 0);
-	e->suspects = true;
 }
 
 /* ---- tasks ---- */
@@ -162,41 +151,12 @@ advance(struct engine *e, const struct call *call, struct plan_task *t)
 		return false;
 	for (int i = 0; i < t->task->n_from && t->chunk == 0; i++) {
 		if (signature_differs(e, &t->from[i])) {
-			suspect(e);
+			e->suspects = true;
 			return false;
 		}
 		find_source(e, &t->from[i]);
 	}
 	move_chunk(e, call, t);
-	return true;
-}
-
-/* What readers have still to do before the call may publish: of the call that had its small place before; for a large
- * call of all but the one before, which has the other half. NULL: nothing that is remembered, or nothing is
- * published. */
-static const struct pending *
-pending_of(const struct engine *e)
-{
-	uint64_t k = e->collective;
-	if (e->lanes->n_to == 0)
-		return NULL;
-	for (uint64_t ago = CALLS; ago > (e->small ? CALLS - 1 : 1); ago--) {
-		int n = e->n_pending[(k - ago) % CALLS];
-		if (n > 0)
-			return &e->pending[(k - ago) % CALLS][n - 1];
-	}
-	return NULL;
-}
-
-static bool
-place_is_free(struct engine *e)
-{
-	const struct pending *p;
-	while ((p = pending_of(e))) {
-		if (!flag_reached(p->done, p->value))
-			return false;
-		e->n_pending[(p->value >> 24) % CALLS]--;
-	}
 	return true;
 }
 
@@ -217,8 +177,12 @@ bool
 collective_progress(struct engine *e, struct call *call)
 {
 	bool moved = false;
+	if (e->is_flat)
+		return flat_progress(e, call);
 	if (!place_is_free(e))
 		return copy_own(e);
+	if (!e->announced)
+		place_announce(e);
 	for (int i = 0; i < e->n_left;) {
 		struct plan_task *t = &e->lanes->task[e->left[i]];
 		while (t->chunk < t->n_chunks && advance(e, call, t))
@@ -237,25 +201,10 @@ collective_done(const struct engine *e)
 	return e->n_left == 0 && e->own_left == 0;
 }
 
-/* Remember what readers have still to do before its place is written again. */
 int
 collective_end(struct engine *e, struct blink_error *err)
 {
-	int at = (int)(e->collective % CALLS), n = e->n_pending[at] + e->lanes->n_to;
-	if (n > e->pending_capacity[at]) {
-		struct pending *pending = realloc(e->pending[at], (size_t)n * sizeof *pending);
-		if (!pending)
-			return set_error_memory(err);
-		e->pending[at] = pending;
-		e->pending_capacity[at] = n;
-	}
-	for (int t = 0; t < e->first->plan->prog->n_tasks; t++) {
-		const struct plan_task *task = &e->lanes->task[t];
-		for (int i = 0; i < task->task->n_to && task->n_chunks > 0; i++)
-			e->pending[at][e->n_pending[at]++] = (struct pending){ task->to[i].done,
-			    FLAG(e->collective, task->n_chunks), task->to[i].peer, task->to[i].lane };
-	}
-	return blinkSuccess;
+	return e->is_flat ? blinkSuccess : place_remember(e, e->first->plan->prog, err);
 }
 
 /* Nobody waits for what is left of the call, not even for a slot: its flags may come in any order, and it does to sleep
@@ -272,18 +221,19 @@ only_takes(const struct engine *e)
 }
 
 bool
-collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
+collective_awaits(struct engine *e, int *peer, uint32_t *flag)
 {
 	bool for_done = true;
-	const struct pending *p = pending_of(e);
-	if (p) {
-		*peer = p->peer;
-		*flag = flag_number(p->peer, FLAG_DONE + p->lane);
+	if (place_awaits(e, peer, flag))
 		return true;
-	}
 	*peer = -1;
 	if (e->n_left == 0)
 		return false;
+	if (e->is_flat) {
+		*peer = e->flat.next;
+		*flag = flag_number(*peer, FLAG_SLOT);
+		return true;
+	}
 	const struct plan_task *last = &e->lanes->task[e->left[e->n_left - 1]];
 	const struct plan_lane *lane = awaited(e, last, &for_done);
 	if (!lane)
@@ -294,10 +244,12 @@ collective_awaits(const struct engine *e, int *peer, uint32_t *flag)
 }
 
 bool
-collective_forwards(const struct engine *e)
+collective_forwards(struct engine *e)
 {
-	for (int i = 0; i < e->n_left; i++)
+	int peer;
+	uint32_t flag;
+	for (int i = 0; i < e->n_left && !e->is_flat; i++)
 		if (e->lanes->task[e->left[i]].task->n_to > 0)
 			return true;
-	return pending_of(e);
+	return place_awaits(e, &peer, &flag);
 }

@@ -149,12 +149,11 @@ populate(char *memory, size_t *populated, size_t bytes, struct blink_error *err)
 
 /* The place of the call's rings: the same on all ranks, since all make the same calls. */
 static int
-take_place(struct engine *e, const RankProgram *prog, struct blink_error *err)
+take_place(struct engine *e, size_t bytes, struct blink_error *err)
 {
 	int place = e->small ? (int)(e->collective % CALLS) : CALLS + (int)(e->n_large++ % 2);
 	e->rings = e->arena + (e->small ? (size_t)place * SMALL_BYTES
 	    : CALLS * SMALL_BYTES + (size_t)(place - CALLS) * HALF_BYTES);
-	size_t bytes = (size_t)(prog->n_rings * e->slots) * (size_t)e->slot_bytes;
 	return populate(e->rings, &e->populated[place], bytes, err);
 }
 
@@ -237,22 +236,29 @@ take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
 	return blinkSuccess;
 }
 
-int
-collective_begin(struct engine *e, struct call *call, struct blink_error *err)
+static int
+begin_flat(struct engine *e, const struct call *call, struct blink_error *err)
+{
+	e->small = true;
+	e->flat.bytes = flat_bytes(call->coll, e->self->n_ranks, (size_t)call->count * e->size);
+	if (take_buffers(e, call, err) == blinkSuccess
+	    && take_place(e, e->flat.bytes > FLAT_SHORT ? e->flat.bytes : 0, err) == blinkSuccess)
+		flat_begin(e, call);
+	return err->code;
+}
+
+static int
+begin_tasks(struct engine *e, const struct call *call, struct blink_error *err)
 {
 	int64_t part_end[BLINK_PARTS_MAX];
 	const struct plan *plan = call->plan;
 	const RankProgram *prog = plan->prog;
-	e->lanes = plan->lanes;
-	e->collective++;
 	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = e->self->n_ranks };
-	e->size = call->reduction.size;
 	e->message_bytes = call->count * (int64_t)e->size * blink_message_blocks(&job);
 	e->began = now_ns();
-	reduction_read_scalar(&call->reduction);
 	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
 	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess
-	    || take_place(e, prog, err) != blinkSuccess)
+	    || take_place(e, (size_t)(prog->n_rings * e->slots) * (size_t)e->slot_bytes, err) != blinkSuccess)
 		return err->code;
 	if (prog->n_tasks > e->left_capacity) {
 		int *left = realloc(e->left, (size_t)prog->n_tasks * sizeof *left);
@@ -268,7 +274,19 @@ collective_begin(struct engine *e, struct call *call, struct blink_error *err)
 			e->left[e->n_left++] = t;
 	}
 	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
+	return e->self->net ? open_mirror(e, prog, err) : blinkSuccess;
+}
+
+int
+collective_begin(struct engine *e, struct call *call, struct blink_error *err)
+{
+	e->lanes = call->plan->lanes;
+	e->is_flat = call->plan->flat;
+	e->announced = false;
+	e->collective++;
+	e->size = call->reduction.size;
+	reduction_read_scalar(&call->reduction);
 	e->signature_before = e->signature;
 	e->signature = call_signature(call, e->self->chunk_bytes, e->collective);
-	return e->self->net ? open_mirror(e, prog, err) : blinkSuccess;
+	return e->is_flat ? begin_flat(e, call, err) : begin_tasks(e, call, err);
 }

@@ -12,6 +12,7 @@ struct peer {
 	struct region_peer *theirs;	/* of this rank, in its memory; NULL: it is reached by the net */
 	struct channel *in;		/* what it sends: whose slots this rank reads */
 	struct bell *bell;
+	struct flat_slots *slots;	/* NULL: it is reached by the net */
 	const char *arena;
 };
 
@@ -65,6 +66,22 @@ struct lanes {
 	struct pace pace;
 };
 
+enum { OF_NONE = -1, OF_ALL = -2 };	/* readers of a slot; else a rank */
+
+/* Of a small collective (flat.c). */
+struct flat {
+	size_t bytes;			/* that each rank gives which gives something */
+	bool gives, reads;		/* this rank has still to give; it reads from others */
+	int readers;			/* of what it gives: a rank, all or none */
+	int next, end;			/* ranks that it has still to read from */
+	const void **operand;		/* n_ranks */
+	uint64_t all_done;		/* all others have done with this call, or a later one */
+	struct given {
+		uint64_t call;
+		int readers;
+	} given[CALLS];			/* what each slot holds: the call, and who reads it */
+};
+
 struct engine {
 	struct rank_state *self;
 	struct peer *peer;		/* of each rank; this one too */
@@ -83,14 +100,14 @@ struct engine {
 	bool kicked;			/* there is work, and nobody who waits for it */
 	bool has_worker, quit;
 	pthread_t worker;
-	struct rank_status doing;	/* as the hub asks for it, but for the text */
-	struct call current;		/* a copy of the call that is executed, or was last: the text is of it */
+	_Atomic(const struct call *) current;	/* the first call, once it has begun; for the hub, which may ask */
+	struct call past;		/* a copy of the last that is done */
 
 	/* Of who drives. */
 	struct blink_error wrong;	/* with the call that is executed: not on a stack, where it would take much */
 	int rest, next_rest;		/* waits that do not give way: those left, and after the next long turn */
 	bool begun, done;		/* the first call has; it is */
-	bool suspects;			/* a peer's signature differs: the hub has been asked */
+	bool suspects, asked;		/* a peer is in another call than this rank; the hub has been asked which */
 	struct lanes *lanes;		/* of the call's plan */
 	uint64_t collective;		/* number of the collective that is executed, or was */
 	uint64_t signature, signature_before;
@@ -99,6 +116,8 @@ struct engine {
 	int64_t chunks;			/* of it: of each segment; 0: all have the same length instead */
 	int slots;			/* of it: chunks that a ring holds */
 	bool small;			/* its rings have one of the small places of the arena */
+	bool is_flat, announced;	/* it has no rings; this rank's slot has its signature */
+	struct flat flat;
 	uint64_t n_large;		/* calls so far that had not */
 	char *rings;			/* of it, in the arena */
 	int64_t began;			/* ns: the current collective */
@@ -168,22 +187,38 @@ int64_t pace_chunk(const struct engine *e, const RankProgram *prog, int64_t long
 int64_t pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most);
 int64_t pace_share(const struct engine *e, int64_t n);
 
+/* place.c. Has everybody read what the call's place in the arena, and this rank's slot, held before? Else: a rank that
+ * has not, and its flag. place_remember: at the end of a call whose rings others may still read. */
+bool place_is_free(struct engine *e);
+bool place_awaits(struct engine *e, int *peer, uint32_t *flag);
+int place_remember(struct engine *e, const RankProgram *prog, struct blink_error *err);
+
+/* The slot has the signature of this call, so that ranks in another one see it. Is a peer in another call of the same
+ * number? */
+void place_announce(struct engine *e);
+bool place_differs(const struct engine *e, int peer);
+
 /* collective_begin.c */
 int collective_begin(struct engine *e, struct call *call, struct blink_error *err);
 
 /* collective.c */
 bool collective_progress(struct engine *e, struct call *call);	/* something moved */
 bool collective_done(const struct engine *e);
-bool collective_forwards(const struct engine *e);	/* peers depend on what is left of it */
+bool collective_forwards(struct engine *e);	/* peers depend on what is left of it */
 int collective_end(struct engine *e, struct blink_error *err);
 
 /* The one flag that all progress depends on: its peer, and its number there; false: several. */
-bool collective_awaits(const struct engine *e, int *peer, uint32_t *flag);
+bool collective_awaits(struct engine *e, int *peer, uint32_t *flag);
 
 /* Set flags of peers, in their memory or by the net, and wake them. */
 void publish(struct engine *e, const struct plan_lane *to, int64_t chunks, uint64_t where, const void *data,
     size_t bytes);
 void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
+
+/* flat.c: calls whose plan is flat. flat_begin: when e->flat.bytes, buffers and the place have been set. */
+size_t flat_bytes(Collective coll, int n_ranks, size_t block);
+void flat_begin(struct engine *e, const struct call *call);
+bool flat_progress(struct engine *e, struct call *call);
 
 /* messages.c */
 int messages_begin(struct engine *e, struct call *call, struct blink_error *err);
@@ -225,8 +260,8 @@ flag_reached(const _Atomic uint64_t *flag, uint64_t value)
 }
 
 /* Numbers by which an owner's bell knows its flags: those of each writer in turn. */
-enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAGS_OF_PEER,
-	FLAGS_OF_RANKS_MAX = INT32_MAX / FLAGS_OF_PEER };
+enum { FLAG_DONE = LANES_MAX, FLAG_CHANNEL_READY = 2 * LANES_MAX, FLAG_CHANNEL_DONE, FLAG_SLOT, FLAG_SLOT_DONE,
+	FLAGS_OF_PEER, FLAGS_OF_RANKS_MAX = INT32_MAX / FLAGS_OF_PEER };
 
 static inline uint32_t
 flag_number(int writer, int flag)

@@ -21,7 +21,8 @@ open_region(struct engine *e, unsigned char *address, struct blink_error *err)
 	e->arena = (char *)e->region + region_arena_offset(self->n_local);
 	e->bell = &e->region->bell;
 	struct region_peer *mine = &e->region->peer[self->local_index];
-	*own = (struct peer){ .mine = mine, .theirs = mine, .in = &mine->channel, .bell = e->bell, .arena = e->arena };
+	*own = (struct peer){ .mine = mine, .theirs = mine, .in = &mine->channel, .bell = e->bell,
+	    .slots = &e->region->slots, .arena = e->arena };
 	return blinkSuccess;
 }
 
@@ -47,6 +48,7 @@ see_peer(struct engine *e, int rank, char *memory)
 	peer->theirs = &theirs->peer[e->self->local_index];
 	peer->in = &peer->theirs->channel;
 	peer->bell = &theirs->bell;
+	peer->slots = &theirs->slots;
 	peer->arena = memory + region_arena_offset(e->self->n_local);
 }
 
@@ -113,6 +115,7 @@ host_close(void *of, bool forked)
 
 const struct backend host_backend = {
 	.name = "host",
+	.flat = true,
 	.open = host_open,
 	.connect = host_connect,
 	.net = { NULL, remote_place, remote_arrived, remote_broken, remote_short_of },

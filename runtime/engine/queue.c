@@ -4,9 +4,10 @@
  * waiting: a small message often needs no more, and nobody is woken. What is left is done by whoever waits for it, or
  * by the worker, which sleeps while others drive. So the thread that waits for a result is the one that peers wake.
  *
- * A thread that cannot go on looks at its flags a few times; where ranks share CPUs, it gives way to others in between.
- * Then it announces its sleep, looks once more, and sleeps on its bell: for the one flag that it needs if it is one, so
- * that other flags do not wake it in vain. It wakes up from time to time to see whether its patience is over. */
+ * A thread that cannot go on looks at its flags for some us where each rank has a CPU. Where there is none beside those
+ * it then gives way to others between a few looks more. Then it announces its sleep, looks once more, and sleeps on its
+ * bell: for the one flag that it needs if it is one, so that other flags do not wake it in vain. It wakes up from time
+ * to time to see whether its patience is over. */
 #include "support/debug.h"
 #include "engine/engine.h"
 #include "engine/pin.h"
@@ -43,28 +44,17 @@ engine_wake(void *of)
 
 /* ---- drive ---- */
 
-/* What the hub may ask; the text is made when it does. */
-static void
-note_call(struct engine *e, const struct call *call)
-{
-	pthread_mutex_lock(&e->self->lock);
-	e->doing.calls = e->collective;
-	e->doing.signature = e->signature;
-	e->doing.before = e->signature_before;
-	e->doing.in_call = 1;
-	e->current = *call;
-	pthread_mutex_unlock(&e->self->lock);
-}
-
+/* The text is made when the hub asks. */
 void
 engine_status(void *of, struct rank_status *out)
 {
 	struct engine *e = of;
 	pthread_mutex_lock(&e->self->lock);
-	struct call call = e->current;
-	*out = e->doing;
+	const struct call *now = atomic_load_explicit(&e->current, memory_order_acquire);
+	struct call call = now ? *now : e->past;
 	pthread_mutex_unlock(&e->self->lock);
-	out->awaits = atomic_load(&e->self->awaits);
+	*out = (struct rank_status){ .calls = call.begun, .signature = call.signature, .before = call.signature_before,
+	    .in_call = now != NULL, .awaits = atomic_load(&e->self->awaits) };
 	if (call.n_messages > 0)
 		snprintf(out->text, sizeof out->text, "%d sends and receives", (int)call.n_messages);
 	else if (call.number > 0)
@@ -103,10 +93,14 @@ begin(struct engine *e, struct call *call, struct blink_error *err)
 	if (call->n_messages > 0)
 		messages_begin(e, call, err);
 	else if (e->self->events.plan(e->self->events.context, call, &call->plan, err) == blinkSuccess
-	    && (call->plan->lanes || plan_connect(e, call->plan, err) == blinkSuccess))
+	    && (call->plan->flat || call->plan->lanes || plan_connect(e, call->plan, err) == blinkSuccess))
 		collective_begin(e, call, err);
-	if (err->code == blinkSuccess)
-		note_call(e, call);
+	if (err->code == blinkSuccess) {
+		call->begun = e->collective;
+		call->signature = e->signature;
+		call->signature_before = e->signature_before;
+		atomic_store_explicit(&e->current, call, memory_order_release);
+	}
 	e->begun = true;
 	return err->code;
 }
@@ -117,11 +111,10 @@ end(struct engine *e, struct call *call, struct blink_error *err)
 {
 	if (call->n_messages == 0)
 		collective_end(e, err);
-	if (call->n_messages == 0)
+	if (call->n_messages == 0 && e->self->net)
 		pace_end(e, call);
 	if (call->n_messages == 0 && e->self->events.ended)
 		e->self->events.ended(e->self->events.context, call);
-	e->begun = false;
 	e->done = true;
 }
 
@@ -130,8 +123,9 @@ static void
 retire(struct engine *e)
 {
 	struct call *call = e->first;
-	e->done = false;
-	e->doing.in_call = 0;
+	e->done = e->begun = false;
+	e->past = *call;
+	atomic_store_explicit(&e->current, NULL, memory_order_relaxed);
 	e->first = call->next;
 	if (!e->first)
 		e->last = NULL;
@@ -153,6 +147,11 @@ progress_call(struct engine *e, struct call *call)
 		goto failed;
 	moved = call->n_messages > 0 ? messages_progress(e, call, err) : collective_progress(e, call);
 	done = call->n_messages > 0 ? messages_done(call) : collective_done(e);
+	/* The hub finds out which rank differs, and all fail when it says so. */
+	if (e->suspects && !e->asked) {
+		e->asked = true;
+		e->self->events.stuck(e->self->events.context, now_ns(), 0);
+	}
 	if (done && err->code == blinkSuccess)
 		end(e, call, err);
 	if (err->code == blinkSuccess)
@@ -175,6 +174,8 @@ sleep_for(struct engine *e, const struct call *call)
 		peer = messages_await(call);
 	else if (collective_awaits(e, &peer, &flag) && e->peer[peer].theirs)
 		state = BELL_FLAG + flag;
+	if (call->n_messages == 0 && peer >= 0 && place_differs(e, peer))
+		e->suspects = true;
 	atomic_store_explicit(&e->self->awaits, peer, memory_order_relaxed);
 	return state;
 }
@@ -231,7 +232,7 @@ look(struct engine *e, struct call *call)
 	for (int i = 0; i < e->self->spins; i++)
 		if (goes_on(e, call))
 			return true;
-	if (e->self->spins > 0 || (e->rest > 0 && e->rest-- > 0))
+	if (!e->self->yields || (e->rest > 0 && e->rest-- > 0))
 		return false;
 	int64_t before = now_ns();
 	for (int i = 0; i < TURNS; i++) {
@@ -408,7 +409,8 @@ engine_open(struct engine *e, bool worker, struct blink_error *err)
 	pthread_mutex_init(&e->net_lock, NULL);
 	pthread_cond_init(&e->changed, NULL);
 	pthread_cond_init(&e->work, NULL);
-	if (!e->sent || !e->received)
+	e->flat.operand = calloc((size_t)e->self->n_ranks, sizeof *e->flat.operand);
+	if (!e->sent || !e->received || !e->flat.operand)
 		return set_error_memory(err);
 	int failed = worker ? start_thread(&e->worker, WORKER_STACK, work, e) : 0;
 	if (failed)
@@ -447,6 +449,7 @@ engine_close(struct engine *e)
 	free(e->peer);
 	free(e->sent);
 	free(e->received);
+	free(e->flat.operand);
 	free(e->kept);
 	free(e->mirror);
 	for (struct outgrown *next; e->outgrown; e->outgrown = next) {

@@ -74,8 +74,24 @@ struct region_peer {
 	struct channel channel;
 };
 
+/* Of small collectives (flat.c): what this rank gives in call k is in slot k % CALLS, if it is short; else in the small
+ * place of the arena that the call has. The other ranks read here, and write nothing. */
+enum { FLAT_SHORT = LINE - 2 * sizeof(uint64_t) };
+
+struct flat_slot {
+	_Alignas(LINE) _Atomic uint64_t number;	/* of the call; written last */
+	_Atomic uint64_t signature;
+	char data[FLAT_SHORT];
+};
+
+struct flat_slots {
+	_Alignas(LINE) _Atomic uint64_t done;	/* the last call in which it has read from others */
+	struct flat_slot slot[CALLS];
+};
+
 struct region {
 	struct bell bell;
+	struct flat_slots slots;
 	_Alignas(4096) struct region_peer peer[];	/* of each rank on the server, in order */
 };
 

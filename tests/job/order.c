@@ -37,6 +37,7 @@ static const struct scenario {
 	{ "taken_back", taken_back, true, false, 20 },
 	{ "refused", refused, false, false, 20 },
 	{ "messages_differ", messages_differ, false, false, 20 },
+	{ "calls_differ", calls_differ, false, false, 20 },
 	{ "groups_fail", groups_fail, false, false, 20 },
 	{ "same_bits", same_bits, false, true, 20 },
 	{ "huge", huge, true, true, 100 },

@@ -40,6 +40,6 @@ bool group(struct rank *me, bool start);
 
 /* ---- order_ends.c ---- */
 
-job_body aborted, taken_back, refused, messages_differ, groups_fail;
+job_body aborted, taken_back, refused, messages_differ, calls_differ, groups_fail;
 
 #endif

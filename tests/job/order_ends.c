@@ -148,6 +148,47 @@ messages_differ(struct rank *me)
 	}
 }
 
+/* One call of a round: the last rank's differs, in size or in what it is, so that one goes by slots and the other by
+ * trees. A root may be done before anybody looks. */
+static void
+call_differs(int round, bool odd, float *x, blinkComm_t comm)
+{
+	const size_t few = 2, many = 100000;
+	if (round == 0)
+		blinkAllReduce(x, x, odd ? many : few, blinkFloat32, blinkSum, comm, NULL);
+	else if (round == 1)
+		blinkBroadcast(x, x, odd ? many : few, blinkFloat32, 0, comm, NULL);
+	else if (round == 2)
+		blinkBroadcast(x, x, odd ? few : many, blinkFloat32, 0, comm, NULL);
+	else if (odd)
+		blinkAllReduce(x, x, few, blinkFloat32, blinkMax, comm, NULL);
+	else
+		blinkReduce(x, x, few, blinkFloat32, blinkSum, 0, comm, NULL);
+}
+
+/* All hear of it long before the time is over. */
+void
+calls_differ(struct rank *me)
+{
+	float *x = calloc(100000, sizeof *x);
+	for (int round = 0; x && round < 4; round++) {
+		blinkComm_t comm = job_join_some(me, round, (UINT64_C(1) << me->n) - 1, NULL);
+		blinkError_t error = { "" };
+		if (!comm)
+			break;
+		flight_run(me, comm, 20, 331, (uint64_t)round + 1);
+		call_differs(round, me->rank == me->n - 1, x, comm);
+		blinkCommWait(comm, 0);
+		for (int i = 0; i < job_margin(5000) && blinkCommGetAsyncError(comm, NULL) == blinkSuccess; i++)
+			sleep_ms(1);
+		blinkResult_t result = blinkCommGetAsyncError(comm, &error);
+		job_need(me, result == blinkMismatch && strstr(error.text, " called "), "calls differ, round %d: %d: "
+		    "%s", round, (int)result, error.text);
+		blinkCommDestroy(comm);
+	}
+	free(x);
+}
+
 /* A group with a call that is refused makes none of its calls; nor does one whose communicator ends in between. */
 void
 groups_fail(struct rank *me)
