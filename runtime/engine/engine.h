@@ -13,6 +13,7 @@ struct peer {
 	struct channel *in;		/* what it sends: whose slots this rank reads */
 	struct bell *bell;
 	struct flat_slots *slots;	/* NULL: it is reached by the net */
+	uint64_t n_read;		/* chunks of this rank's channel that it has read; or more, by now */
 	const char *arena;
 };
 

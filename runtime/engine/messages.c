@@ -35,24 +35,40 @@ chunk_bytes(const struct message *m)
 }
 
 static bool
+is_brief(const struct message *m)
+{
+	return m->bytes <= sizeof ((struct channel_slot *)0)->brief;
+}
+
+/* What the peer has read is asked only where what is known of it does not do. */
+static bool
+has_slot(struct peer *peer, uint64_t k)
+{
+	if (k >= CALL_SLOTS + peer->n_read)
+		peer->n_read = atomic_load_explicit(&peer->mine->channel.done, memory_order_acquire);
+	return k < CALL_SLOTS + peer->n_read;
+}
+
+static bool
 send_chunk(struct engine *e, struct message *m)
 {
 	struct peer *peer = &e->peer[m->peer];
 	struct channel *mine = &peer->mine->channel;
 	uint64_t k = m->first + m->chunk;
 	size_t n = chunk_bytes(m);
-	if (k >= CALL_SLOTS && !flag_reached(&mine->done, k + 1 - CALL_SLOTS))
+	if (!has_slot(peer, k))
 		return false;
 	struct channel_slot *slot = &mine->slot[k % CALL_SLOTS];
 	slot->signature = m->signature;
 	slot->bytes = m->bytes;
-	memcpy(slot->data, m->data + m->chunk * CHANNEL_BYTES, n);
+	memcpy(is_brief(m) ? slot->brief : slot->data, m->data + m->chunk * CHANNEL_BYTES, n);
 	m->chunk++;
 	if (peer->theirs) {
 		atomic_store_explicit(&peer->theirs->channel.ready.value, k + 1, memory_order_release);
 		bell_ring(peer->bell, flag_number(e->self->rank, FLAG_CHANNEL_READY));
 	} else {
-		struct net_message message = { NET_CHANNEL, 0, k + 1, m->signature, sizeof *slot - CHANNEL_BYTES + n };
+		struct net_message message = { NET_CHANNEL, 0, k + 1, m->signature,
+			sizeof *slot - CHANNEL_BYTES + (is_brief(m) ? 0 : n) };
 		rank_send(e->self, m->peer, &message, slot);
 	}
 	return true;
@@ -80,7 +96,7 @@ receive_chunk(struct engine *e, struct message *m, struct blink_error *err)
 		wrong_message(e, m, slot, err);
 		return false;
 	}
-	memcpy(m->data + m->chunk * CHANNEL_BYTES, slot->data, chunk_bytes(m));
+	memcpy(m->data + m->chunk * CHANNEL_BYTES, is_brief(m) ? slot->brief : slot->data, chunk_bytes(m));
 	m->chunk++;
 	if (peer->theirs) {
 		atomic_store_explicit(&peer->in->done, k + 1, memory_order_release);

@@ -56,6 +56,7 @@ struct bell {
 struct channel_slot {
 	_Alignas(LINE) uint64_t signature;
 	uint64_t bytes;			/* of the whole message */
+	char brief[LINE - 2 * sizeof(uint64_t)];	/* it, if it has room here */
 	_Alignas(LINE) char data[CHANNEL_BYTES];
 };
 
