@@ -107,6 +107,7 @@ help:
 	@echo "make bench        time and memory of each phase, on this machine"
 	@echo "make bench-sizes  what the choice of an algorithm is worth over sizes, beside rings, on all sets of GPUs of a DGX-1"
 	@echo "make papers       figures of papers, planned and simulated anew: $(B)/papers/papers.html and docs/papers.md"
+	@echo "make bench-peers  collectives and messages between 2, 4 and 8 ranks of this machine, beside MPI, gloo and oneCCL"
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
@@ -397,7 +398,7 @@ $(VIRTUAL_INNER_TESTS:%=$(B)/%.o) $(VIRTUAL_MEMORY_OBJ): private BASE += -Itests
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu flood)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
-$(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, job gpu load): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
+$(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, peers gpu load): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 
 # The bootstrap needs nothing else of libblink.
@@ -608,8 +609,7 @@ $(B)/tests/check_gpu/parts-twins.so: tests/check_gpu/parts.cu tests/check_gpu/pa
 check-gpu: tests
 	@BUILD=$(B) tests/check_gpu/check_gpu.py $(CHECK_GPU)
 
-# Open MPI and torch take part where they are.
-.PHONY: bench bench-job bench-gpu bench-gpu-sets bench-sizes bench-planning
+.PHONY: bench bench-peers bench-gpu bench-gpu-sets bench-sizes bench-planning
 bench-planning: all
 	@BUILD=$(B) tests/bench/planning.py $(if $(OLD),--old $(OLD))
 bench-sizes: all $(B)/tests/bench/sizes
@@ -625,14 +625,11 @@ bench-gpu:
 bench-gpu-sets:
 	@BUILD=$(B) tests/bench/gpu_sets.sh $(BENCH_GPU)
 
-bench-job: TORCH = $(shell for p in python3 /usr/bin/python3; do $$p -c 'import torch' 2>/dev/null && echo $$p && break; done)
-bench-job: $(B)/tests/bench/job
-	@rm -f $(B)/tests/bench/job_mpi; if command -v mpicc >/dev/null; then \
-		mpicc -O2 -o $(B)/tests/bench/job_mpi tests/bench/job_mpi.c; fi
-	@$(B)/tests/bench/job $(if $(shell command -v mpicc),-M $(B)/tests/bench/job_mpi) \
-		$(if $(TORCH),-g "$(TORCH) tests/bench/job_gloo.py") $(BENCH_JOB)
+# Open MPI, MPICH, PyTorch and oneCCL take part where they are.
+bench-peers: $(B)/tests/bench/peers
+	@BUILD=$(B) tests/bench/peers.sh $(BENCH_PEERS)
 
-bench: all $(addprefix $(B)/tests/bench/, bench simulate load) bench-job bench-planning
+bench: all $(addprefix $(B)/tests/bench/, bench simulate load) bench-peers bench-planning
 	@$(B)/tests/bench/bench
 	@$(B)/blinkc -q topologies/dgx1v.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 65536 1048576
 	@$(B)/blinkc -q topologies/superpod-h100.xml -o $(B)/bench.json && $(B)/tests/bench/simulate $(B)/bench.json 1073741824 1048576

@@ -1,6 +1,6 @@
-/* Collectives of a job on one server, beside what else moves the same bytes between the same processes.
+/* Collectives and messages of a job on one server, beside what else moves the same bytes between the same processes.
  *
- * A line for each collective and size: the time of one call until it is done on all ranks, in us, by
+ * A line for each call and size: the time of one until it is done on all ranks, in us, by
  *
  *	memory		what no program can leave out, by the same processes at the same time, without any of the
  *			waits: of an allgather each rank copies the n - 1 blocks of the others from their memory into
@@ -9,19 +9,27 @@
  *			sum, and copies the n - 1 other parts of the sum from those that have it. memcpy, and additions
  *			of floats in one pass, from memory that the processes share. A process gives way after each
  *			call: where ranks share CPUs, it would else find in the caches what the calls of the others put
- *			out of them
+ *			out of them. Of the other calls: not measured
  *	blink		libblink with any memory: calloc's
  *	registered	libblink with memory of blinkMemAlloc and blinkCommRegister
  *	open mpi	MPI_Allreduce and so on over shared memory, by mpirun, with mpi_yield_when_idle or without,
  *			whichever is faster for the line
- *	gloo		torch.distributed
+ *	mpich		the same, polling or giving way
+ *	gloo		torch.distributed, which has no reducescatter and no alltoall by gloo
+ *	oneccl		oneCCL, by its C++ interface, where it has the call
  *
- * and how many times as long as the faster of blink's two the others take. Sizes are of the whole message: of an
- * allgather what a rank receives.
- * Calls are waited for one by one. A pass runs all methods, each in new processes: every time is the median of the
- * passes, in which it is the median of five rounds, so that a machine that is slow for a while does not favour one.
+ * and how many times as long as the faster of blink's two the fastest of the others takes. Calls are waited for one by
+ * one. A pass runs all methods, each in new processes: every time is the median of the passes, in which it is the
+ * median of five rounds, so that a machine that is slow for a while does not favour one. On a machine with other work:
+ * chrt -r 10 make bench-peers.
  *
- *	job [-n RANKS] [-p PASSES] [-c COLLECTIVE] [-s SMALLEST] [-m LARGEST] [-M MPI-PROGRAM] [-g GLOO-COMMAND] */
+ *	peers [-n RANKS] [-p PASSES] [-c COLLECTIVE] [-s SMALLEST] [-m LARGEST] [-t SECONDS]
+ *		[-O OPENMPI-COMMAND] [-M MPICH-COMMAND] [-g GLOO-COMMAND] [-C ONECCL-COMMAND]
+ *
+ * Commands run a program that prints "COLLECTIVE BYTES US" with the arguments SMALLEST LARGEST COLLECTIVE added; %d in
+ * one is the number of ranks. -t: so long has each at most; what it has printed by then counts. */
+#include "peers.h"
+
 #include "../job/job.h"
 
 #include <math.h>
@@ -32,19 +40,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { ROUNDS = 5, MOST_PASSES = 15, N_SIZES = 9 };
-enum coll { ALLREDUCE, ALLGATHER, BROADCAST, N_COLLS };
-enum method { MEMORY, BLINK, REGISTERED, MPI_YIELDS, MPI_SPINS, GLOO, N_METHODS };
+enum { MOST_PASSES = 15 };
+enum method { MEMORY, BLINK, REGISTERED, MPI_SPINS, MPI_YIELDS, MPICH_SPINS, MPICH_YIELDS, GLOO, ONECCL, N_METHODS };
 
-static const char *const coll_names[] = { "allreduce", "allgather", "broadcast" };
-static const size_t sizes[N_SIZES] = { 8, 1 << 10, 8 << 10, 64 << 10, 512 << 10, 4 << 20, 32 << 20, 128 << 20,
-	256 << 20 };
+static const char *const method_names[] = { "memory", "blink", "registered", "open mpi", "open mpi, yielding", "mpich",
+	"mpich, yielding", "gloo", "oneccl" };
 
 struct bench {
 	int n, passes;
 	size_t smallest, largest;
 	int coll;			/* the only one; -1: all */
-	const char *mpi, *gloo;
+	int seconds;			/* of each command */
+	const char *command[N_METHODS];	/* NULL: there is none */
 	enum method method;		/* of this job */
 	pthread_barrier_t barrier;
 	int64_t began[JOB_RANKS], ended[JOB_RANKS];	/* of a round */
@@ -64,16 +71,8 @@ struct side {
 static bool
 is_wanted(const struct bench *b, int coll, int size)
 {
-	return (b->coll < 0 || b->coll == coll) && sizes[size] >= b->smallest && sizes[size] <= b->largest;
-}
-
-static int
-coll_of(const char *name)
-{
-	int c = 0;
-	while (c < N_COLLS && strcmp(coll_names[c], name) != 0)
-		c++;
-	return c;
+	return (b->coll < 0 || b->coll == coll) && sizes[size] >= b->smallest && sizes[size] <= b->largest
+	    && has_blocks(coll, sizes[size], b->n);
 }
 
 /* ---- what cannot be left out ---- */
@@ -91,7 +90,7 @@ sum_part(const struct bench *b, char *to, size_t at, size_t bytes)
 }
 
 static void
-move_memory(struct side *s, enum coll coll, size_t bytes)
+move_memory(struct side *s, int coll, size_t bytes)
 {
 	const struct bench *b = s->bench;
 	size_t part = bytes / (size_t)b->n;
@@ -120,46 +119,60 @@ need(const struct side *s, blinkResult_t result, const char *what)
 	exit(1);
 }
 
-/* An allgather sends from where its block is received, a broadcast is in place; an allreduce has two buffers. */
 static void
-call(struct side *s, enum coll coll, size_t bytes)
+pingpong(struct side *s, size_t bytes)
+{
+	int other = 1 - s->me->rank;
+	for (int i = 0; i < 2 && other >= 0; i++) {
+		if (i == s->me->rank)
+			need(s, blinkSend(s->send, bytes, blinkInt8, other, s->comm, NULL), "send");
+		else
+			need(s, blinkRecv(s->recv, bytes, blinkInt8, other, s->comm, NULL), "receive");
+		need(s, blinkCommWait(s->comm, 0), "wait");
+	}
+}
+
+/* An allgather sends from where its block is received, a broadcast is in place; the others have two buffers. */
+static void
+call(struct side *s, int coll, size_t bytes)
 {
 	size_t part = bytes / (size_t)s->bench->n;
-	if (coll == ALLREDUCE)
-		need(s, blinkAllReduce(s->send, s->recv, bytes / 4, blinkFloat32, blinkSum, s->comm, NULL),
-		    "allreduce");
-	else if (coll == ALLGATHER)
-		need(s, blinkAllGather(s->recv + (size_t)s->me->rank * part, s->recv, part, blinkInt8, s->comm, NULL),
-		    "allgather");
-	else
-		need(s, blinkBroadcast(s->recv, s->recv, bytes, blinkInt8, 0, s->comm, NULL), "broadcast");
+	blinkResult_t result = blinkSuccess;
+	switch (coll) {
+	case ALLREDUCE:
+		result = blinkAllReduce(s->send, s->recv, bytes / 4, blinkFloat32, blinkSum, s->comm, NULL);
+		break;
+	case ALLGATHER:
+		result = blinkAllGather(s->recv + (size_t)s->me->rank * part, s->recv, part, blinkInt8, s->comm, NULL);
+		break;
+	case BROADCAST:
+		result = blinkBroadcast(s->recv, s->recv, bytes, blinkInt8, 0, s->comm, NULL);
+		break;
+	case REDUCE:
+		result = blinkReduce(s->send, s->recv, bytes / 4, blinkFloat32, blinkSum, 0, s->comm, NULL);
+		break;
+	case REDUCESCATTER:
+		result = blinkReduceScatter(s->send, s->recv, part / 4, blinkFloat32, blinkSum, s->comm, NULL);
+		break;
+	case ALLTOALL:
+		result = blinkAlltoAll(s->send, s->recv, part, blinkInt8, s->comm, NULL);
+		break;
+	case GATHER:
+		result = blinkGather(s->send, s->recv, part, blinkInt8, 0, s->comm, NULL);
+		break;
+	case SCATTER:
+		result = blinkScatter(s->send, s->recv, part, blinkInt8, 0, s->comm, NULL);
+		break;
+	default:
+		pingpong(s, bytes);
+	}
+	need(s, result, coll_names[coll]);
 	need(s, blinkCommWait(s->comm, 0), "wait");
-}
-
-static int
-repeats(size_t bytes)
-{
-	size_t n = ((size_t)16 << 20) / (bytes + (64 << 10));
-	return n < 1 ? 1 : n > 200 ? 200 : (int)n;
-}
-
-static int
-ascending(const void *a, const void *b)
-{
-	const double *x = a, *y = b;
-	return (*x > *y) - (*x < *y);
-}
-
-static double
-median(double *values, int n)
-{
-	qsort(values, (size_t)n, sizeof *values, ascending);
-	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
 /* us from when the first rank begins a round until the last is done. A round is some calls; the first warms up. */
 static double
-measure(struct side *s, enum coll coll, size_t bytes)
+measure(struct side *s, int coll, size_t bytes)
 {
 	struct bench *b = s->bench;
 	double rounds[ROUNDS + 1];
@@ -214,9 +227,9 @@ body(struct rank *me)
 	take_buffers(&s);
 	for (int c = 0; c < N_COLLS; c++) {
 		for (int i = 0; i < N_SIZES; i++) {
-			if (!is_wanted(b, c, i))
+			if (!is_wanted(b, c, i) || (b->method == MEMORY && c > BROADCAST))
 				continue;
-			double us = measure(&s, (enum coll)c, sizes[i]);
+			double us = measure(&s, c, sizes[i]);
 			if (me->rank == 0)
 				b->us[b->method][c][i][b->passes] = us;
 		}
@@ -227,61 +240,48 @@ body(struct rank *me)
 /* ---- the others ---- */
 
 /* Their programs print lines: collective, bytes, us. */
-static bool
-read_times(struct bench *b, enum method method, const char *command)
+static void
+read_line(struct bench *b, enum method method, const char *line)
 {
-	char line[256], name[32];
+	char name[32];
 	size_t bytes;
 	double us;
+	if (sscanf(line, "%31s %zu %lf", name, &bytes, &us) != 3)
+		return;
+	for (int i = 0, c = coll_of(name); i < N_SIZES && c < N_COLLS; i++)
+		if (bytes == sizes[i] && is_wanted(b, c, i))
+			b->us[method][c][i][b->passes] = us;
+}
+
+/* A method that is slow is cut off. */
+static bool
+run_command(struct bench *b, enum method method)
+{
+	const char *start = b->command[method], *ranks = start ? strstr(start, "%d") : NULL;
+	char command[2048], line[256];
 	int n = 0;
+	if (!ranks)
+		return false;
+	snprintf(command, sizeof command, "%s timeout %d %.*s%d%s %zu %zu %s 2>/dev/null", method == MPI_YIELDS
+	    ? "OMPI_MCA_mpi_yield_when_idle=1" : method == MPICH_YIELDS ? "MPIR_CVAR_POLLS_BEFORE_YIELD=1" : "",
+	    b->seconds, (int)(ranks - start), start, b->n, ranks + 2, b->smallest, b->largest,
+	    b->coll >= 0 ? coll_names[b->coll] : "");
 	FILE *from = popen(command, "r");
-	while (from && fgets(line, sizeof line, from)) {
-		if (sscanf(line, "%31s %zu %lf", name, &bytes, &us) != 3)
-			continue;
-		for (int c = 0; c < N_COLLS; c++)
-			for (int i = 0; i < N_SIZES; i++)
-				if (strcmp(name, coll_names[c]) == 0 && bytes == sizes[i]) {
-					b->us[method][c][i][b->passes] = us;
-					n++;
-				}
-	}
-	return from && (pclose(from) == 0 || n > 0);	/* a method that is slow is cut off */
-}
-
-static bool
-run_mpi(struct bench *b, enum method method)
-{
-	char command[2048];
-	snprintf(command, sizeof command, "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun "
-	    "--oversubscribe --bind-to none --mca btl self,vader --mca mpi_yield_when_idle %d -n %d %s %zu 2>/dev/null",
-	    method == MPI_YIELDS, b->n, b->mpi, b->largest);
-	return read_times(b, method, command);
-}
-
-static bool
-run_gloo(struct bench *b)
-{
-	char command[2048];
-	snprintf(command, sizeof command, "timeout 60 %s %d %zu 2>/dev/null", b->gloo, b->n, b->largest);
-	return read_times(b, GLOO, command);
-}
-
-static bool
-run_job(struct bench *b, enum method method)
-{
-	b->method = method;
-	return job_run("bench", b->n, false, 600, body, &b) == 0;
+	for (; from && fgets(line, sizeof line, from); n++)
+		read_line(b, method, line);
+	if (from)
+		pclose(from);
+	return n > 0;
 }
 
 /* One method; false: there is none here, or it failed. */
 static bool
 run_method(struct bench *b, enum method method)
 {
-	if (method == GLOO)
-		return b->gloo && run_gloo(b);
-	if (method == MPI_SPINS || method == MPI_YIELDS)
-		return b->mpi && run_mpi(b, method);
-	return run_job(b, method);
+	if (method > REGISTERED)
+		return run_command(b, method);
+	b->method = method;
+	return job_run("bench", b->n, false, 600, body, &b) == 0;
 }
 
 /* ---- the table ---- */
@@ -297,18 +297,23 @@ static void
 print_number(double x, int digits)
 {
 	if (isnan(x))
-		printf(" %11s", "-");
+		printf(" %10s", "-");
 	else
-		printf(" %11.*f", digits, x);
+		printf(" %10.*f", digits, x);
+}
+
+/* Three digits, about. */
+static void
+print_time(double us)
+{
+	print_number(us, us < 10 ? 2 : us < 100 ? 1 : 0);
 }
 
 static void
 print_table(struct bench *b)
 {
-	printf("%-10s %10s %11s %11s %11s %11s %11s   times as long as blink:\n",
-		    "us a call", "bytes", "memory", "blink",
-	    "registered", "open mpi", "gloo");
-	printf("%-81s %11s %11s %11s\n", "", "memory", "open mpi", "gloo");
+	printf("%-13s %9s %10s %10s %10s %10s %10s %10s %10s %10s\n", "us a call", "bytes", "memory", "blink",
+	    "registered", "open mpi", "mpich", "gloo", "oneccl", "best/blink");
 	for (int c = 0; c < N_COLLS; c++) {
 		for (int i = 0; i < N_SIZES; i++) {
 			double us[N_METHODS];
@@ -316,16 +321,17 @@ print_table(struct bench *b)
 				continue;
 			for (int m = 0; m < N_METHODS; m++)
 				us[m] = time_of(b, (enum method)m, c, i);
-			double mpi = fmin(us[MPI_SPINS], us[MPI_YIELDS]), blink = fmin(us[BLINK], us[REGISTERED]);
-			printf("%-10s %10zu", coll_names[c], sizes[i]);
-			print_number(us[MEMORY], 1);
-			print_number(us[BLINK], 1);
-			print_number(us[REGISTERED], 1);
-			print_number(mpi, 1);
-			print_number(us[GLOO], 1);
-			print_number(us[MEMORY] / blink, 2);
-			print_number(mpi / blink, 2);
-			print_number(us[GLOO] / blink, 2);
+			double open = fmin(us[MPI_SPINS], us[MPI_YIELDS]), blink = fmin(us[BLINK], us[REGISTERED]);
+			double mpich = fmin(us[MPICH_SPINS], us[MPICH_YIELDS]);
+			printf("%-13s %9zu", coll_names[c], sizes[i]);
+			print_time(us[MEMORY]);
+			print_time(us[BLINK]);
+			print_time(us[REGISTERED]);
+			print_time(open);
+			print_time(mpich);
+			print_time(us[GLOO]);
+			print_time(us[ONECCL]);
+			print_number(fmin(fmin(open, mpich), fmin(us[GLOO], us[ONECCL])) / blink, 2);
 			printf("\n");
 		}
 	}
@@ -334,29 +340,30 @@ print_table(struct bench *b)
 int
 main(int argc, char **argv)
 {
-	static const char *const names[] = { "memory", "blink", "registered", "open mpi, yielding", "open mpi",
-			"gloo" };
 	struct bench *b = shared_memory(sizeof *b);
 	pthread_barrierattr_t attr;
 	bool missing[N_METHODS] = { false };
 	int passes = 3;
 	b->n = 8;
 	b->coll = -1;
+	b->seconds = 60;
 	b->largest = sizes[N_SIZES - 1];
-	for (int o; (o = getopt(argc, argv, "n:p:c:s:m:M:g:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "n:p:c:s:m:t:O:M:g:C:")) != -1;) {
 		switch (o) {
 		case 'n': b->n = atoi(optarg); break;
 		case 'p': passes = atoi(optarg); break;
 		case 'c': b->coll = coll_of(optarg); break;
 		case 's': b->smallest = (size_t)atol(optarg); break;
 		case 'm': b->largest = (size_t)atol(optarg); break;
-		case 'M': b->mpi = optarg; break;
-		case 'g': b->gloo = optarg; break;
+		case 't': b->seconds = atoi(optarg); break;
+		case 'O': b->command[MPI_SPINS] = b->command[MPI_YIELDS] = optarg; break;
+		case 'M': b->command[MPICH_SPINS] = b->command[MPICH_YIELDS] = optarg; break;
+		case 'g': b->command[GLOO] = optarg; break;
+		case 'C': b->command[ONECCL] = optarg; break;
 		default: return 2;
 		}
 	}
-	if (b->n < 2 || b->n > JOB_RANKS || passes < 1 || passes > MOST_PASSES
-	    || b->coll == N_COLLS)
+	if (b->n < 2 || b->n > JOB_RANKS || passes < 1 || passes > MOST_PASSES || b->coll == N_COLLS)
 		return 2;
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -372,6 +379,7 @@ main(int argc, char **argv)
 	print_table(b);
 	for (int m = 0; m < N_METHODS; m++)
 		if (missing[m])
-			printf("missing: %s\n", names[m]);
+			printf("missing: %s: %s\n", method_names[m], m <= REGISTERED || b->command[m]
+			    ? "it failed, or none was done in time" : "not installed");
 	return missing[BLINK] || missing[MEMORY];
 }

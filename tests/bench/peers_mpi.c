@@ -1,0 +1,104 @@
+/* The calls of tests/bench/peers.c by MPI: prints the collective, bytes, and us of a call until all have it.
+ *
+ *	peers_mpi SMALLEST LARGEST [COLLECTIVE] */
+#include "peers.h"
+
+#include <mpi.h>
+
+#include <stdio.h>
+
+static void
+pingpong(int rank, char *send, char *recv, int bytes)
+{
+	if (rank == 0) {
+		MPI_Send(send, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+		MPI_Recv(recv, bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	} else if (rank == 1) {
+		MPI_Recv(recv, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+		MPI_Send(send, bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+	}
+}
+
+static void
+call(int coll, int rank, int n, char *send, char *recv, int bytes)
+{
+	int part = bytes / n;
+	switch (coll) {
+	case ALLREDUCE:
+		MPI_Allreduce(send, recv, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+		break;
+	case ALLGATHER:
+		MPI_Allgather(MPI_IN_PLACE, 0, MPI_BYTE, recv, part, MPI_BYTE, MPI_COMM_WORLD);
+		break;
+	case BROADCAST:
+		MPI_Bcast(recv, bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+		break;
+	case REDUCE:
+		MPI_Reduce(send, recv, bytes / 4, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+		break;
+	case REDUCESCATTER:
+		MPI_Reduce_scatter_block(send, recv, part / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+		break;
+	case ALLTOALL:
+		MPI_Alltoall(send, part, MPI_BYTE, recv, part, MPI_BYTE, MPI_COMM_WORLD);
+		break;
+	case GATHER:
+		MPI_Gather(send, part, MPI_BYTE, recv, part, MPI_BYTE, 0, MPI_COMM_WORLD);
+		break;
+	case SCATTER:
+		MPI_Scatter(send, part, MPI_BYTE, recv, part, MPI_BYTE, 0, MPI_COMM_WORLD);
+		break;
+	default:
+		pingpong(rank, send, recv, bytes);
+	}
+}
+
+static double
+measure(int coll, int rank, int n, char *send, char *recv, size_t bytes)
+{
+	double rounds[ROUNDS];
+	int k = repeats(bytes);
+	for (int round = -1; round < ROUNDS; round++) {
+		MPI_Barrier(MPI_COMM_WORLD);
+		double began = MPI_Wtime(), ended, first, last;
+		for (int i = 0; i < k; i++)
+			call(coll, rank, n, send, recv, (int)bytes);
+		ended = MPI_Wtime();		/* one clock: all are on one machine */
+		MPI_Allreduce(&began, &first, 1, MPI_DOUBLE, MPI_MIN, MPI_COMM_WORLD);
+		MPI_Allreduce(&ended, &last, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+		if (round >= 0)
+			rounds[round] = (last - first) * 1e6 / k;
+	}
+	return median(rounds, ROUNDS);
+}
+
+int
+main(int argc, char **argv)
+{
+	int rank, n, only = argc > 3 ? coll_of(argv[3]) : -1;
+	size_t smallest = argc > 1 ? (size_t)atol(argv[1]) : 0, largest = argc > 2 ? (size_t)atol(argv[2]) : 1 << 20;
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &n);
+	char *send = malloc(largest), *recv = malloc(largest);
+	if (!send || !recv)
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	memset(send, 1, largest);
+	memset(recv, 1, largest);
+	for (int i = 0; i < N_SIZES; i++) {
+		for (int c = 0; c < N_COLLS; c++) {
+			if (sizes[i] < smallest || sizes[i] > largest || (only >= 0 && c != only)
+			    || !has_blocks(c, sizes[i], n))
+				continue;
+			double us = measure(c, rank, n, send, recv, sizes[i]);
+			if (rank == 0) {
+				printf("%s %zu %.3f\n", coll_names[c], sizes[i], us);
+				fflush(stdout);
+			}
+		}
+	}
+	free(send);
+	free(recv);
+	MPI_Finalize();
+	return 0;
+}
