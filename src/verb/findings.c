@@ -70,16 +70,13 @@ findings_write_junit(const char *suite, const Finding *finding, int n, Text *out
 	XmlWriter w = { .out = out };
 	int wrong = count_wrong(finding, n);
 	xml_declaration(&w);
-	xml_begin(&w, "testsuites");
-	xml_attribute(&w, "name", suite);
-	xml_attribute_int(&w, "tests", n);
-	xml_attribute_int(&w, "failures", wrong);
-	xml_attribute_int(&w, "errors", 0);
-	xml_begin(&w, "testsuite");
-	xml_attribute(&w, "name", suite);
-	xml_attribute_int(&w, "tests", n);
-	xml_attribute_int(&w, "failures", wrong);
-	xml_attribute_int(&w, "errors", 0);
+	for (int level = 0; level < 2; level++) {
+		xml_begin(&w, level == 0 ? "testsuites" : "testsuite");
+		xml_attribute(&w, "name", suite);
+		xml_attribute_int(&w, "tests", n);
+		xml_attribute_int(&w, "failures", wrong);
+		xml_attribute_int(&w, "errors", 0);
+	}
 	xml_attribute_int(&w, "skipped", 0);
 	xml_elements(&w);
 	for (int i = 0; i < n; i++)
