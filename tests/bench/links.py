@@ -3,13 +3,15 @@
 
 usage: make bench-links [BENCH_LINKS="..."], as root
 
-Each GPU of a server becomes a network namespace with one rank. Links between GPUs become virtual links, and a switch
-that GPUs are on becomes a bridge; each direction of a link has the rate of the topology file times a scale, by the
-kernel's token bucket (tc-tbf). Other links, as PCIe, are left out. A rank reaches a peer over the link between them, or
-the switch that both are on; what has neither is not used by a schedule. Ranks meet over a network of their own.
+Each GPU of a server becomes a network namespace with one rank. Links between GPUs become virtual links, and switches
+bridges; each direction of a link has the rate of the topology file times a scale, by the kernel's token bucket
+(tc-tbf). Links of other classes, as PCIe, are left out. A rank reaches a peer over the link between them, or the switch
+that both are on, or switches that are joined without a circle; what has none is not used by a schedule. Ranks meet over
+a network of their own.
 
 A line for each set of GPUs and collective: MB/s of algorithm bandwidth of the plan and of a ring, predicted and
-measured. Predictions are rates of the schedules, less what headers of TCP, IP and Ethernet take of full packets. Rates
+measured. A ring that these links do not have goes over those of --ring-links, in a network of their own, as NCCL 2.4
+has it. Predictions are rates of the schedules, less what headers of TCP, IP and Ethernet take of full packets. Rates
 are low, so that two cores are no limit: a line says how busy they were.
 """
 import argparse
@@ -25,6 +27,7 @@ import time
 
 MTU, HEADERS, ETHERNET = 1500, 52, 14
 GOODPUT = (MTU - HEADERS) / (MTU + ETHERNET)
+PRIORITY = -15  # niceness: who waits for a processor fills no link
 NOMINAL = 25  # GB/s: a link of this rate gets --mbit
 
 
@@ -32,18 +35,21 @@ class Lab:
     """Namespaces and links of a topology, until it is closed."""
 
     def __init__(self, topology, mbit, links):
-        self.prefix, self.namespaces, self.scale = f"bl{os.getpid()}", [], mbit / NOMINAL
-        classes = {c["name"]: c.get("capacity") for c in topology["classes"]}
+        self.prefix, self.namespaces, self.scale = f"b{os.getpid()}{links[0]}", [], mbit / NOMINAL
+        capacity = {c["name"]: c.get("capacity") for c in topology["classes"]}
         node = topology["nodes"][0]
         self.gpus = [gpu["id"] for gpu in node["gpus"]]
-        self.switches = [switch["id"] for switch in node.get("switches", []) + node.get("nvswitches", [])]
-        self.links = {}
+        self.classes, self.links = links, {}
         for link in topology["links"]:
-            if link["class"] != links:
+            if link["class"] not in links.split(","):
                 continue
             ends = link["from"], link["to"]
-            rate = link.get("capacity", classes[link["class"]]) * link.get("count", 1)
+            rate = link.get("capacity", capacity[link["class"]]) * link.get("count", 1)
             self.links[ends] = self.links.get(ends, 0) + rate
+        for (a, b), rate in list(self.links.items()):
+            self.links.setdefault((b, a), rate)
+        self.switches = [switch["id"] for kind in ("cpus", "switches", "nvswitches") for switch in node.get(kind, [])
+                         if any(a == switch["id"] for a, _ in self.links)]
 
     def run(self, *words):
         done = subprocess.run(words, capture_output=True, text=True)
@@ -79,8 +85,7 @@ class Lab:
         for (a, b), rate in self.links.items():
             if a in self.gpus and b in self.gpus:
                 self.open_link(a, b, rate)
-        for number, switch in enumerate(self.switches):
-            self.open_switch(number, switch)
+        self.open_fabrics()
 
     def open_meeting(self):
         """Where ranks meet: no link of the machine. And an address of each GPU, to which links lead."""
@@ -106,31 +111,54 @@ class Lab:
 
     def open_link(self, a, b, rate):
         i, k = self.gpus.index(a), self.gpus.index(b)
-        if (b, a) in self.links and i > k:
+        if i > k:
             return
         net = f"10.90.{i * 16 + k}"
-        for vertex, device, last, speed in zip((a, b), self.join(a, b), (1, 2), (rate, self.links.get((b, a), rate))):
+        for vertex, device, last, speed in zip((a, b), self.join(a, b), (1, 2), (rate, self.links[b, a])):
             self.inside(vertex, "ip", "addr", "add", f"{net}.{last}/30", "dev", device)
             self.shape(vertex, device, speed)
         self.route(i, k, f"{net}.2", 10)
         self.route(k, i, f"{net}.1", 10)
 
-    def open_switch(self, number, switch):
+    def open_switch(self, switch):
         self.inside(switch, "ip", "link", "add", "bridge", "type", "bridge")
         self.inside(switch, "ip", "link", "set", "bridge", "up")
-        on = [gpu for gpu in self.gpus if (gpu, switch) in self.links]
-        for gpu in on:
-            i = self.gpus.index(gpu)
-            own, port = self.join(gpu, switch)
-            self.inside(switch, "ip", "link", "set", port, "master", "bridge")
-            self.inside(gpu, "ip", "addr", "add", f"10.91.{number}.{i + 1}/24", "dev", own)
-            self.shape(gpu, own, self.links[gpu, switch])
-            self.shape(switch, port, self.links.get((switch, gpu), self.links[gpu, switch]))
-        for gpu in on:
-            for peer in on:
-                if peer != gpu:
-                    self.route(self.gpus.index(gpu), self.gpus.index(peer),
-                               f"10.91.{number}.{self.gpus.index(peer) + 1}", 20 + number)
+
+    def open_port(self, number, gpu, switch):
+        i = self.gpus.index(gpu)
+        own, port = self.join(gpu, switch)
+        self.inside(switch, "ip", "link", "set", port, "master", "bridge")
+        self.inside(gpu, "ip", "addr", "add", f"10.91.{number}.{i + 1}/24", "dev", own)
+        self.shape(gpu, own, self.links[gpu, switch])
+        self.shape(switch, port, self.links[switch, gpu])
+
+    def open_uplink(self, a, b):
+        """A link between two switches."""
+        for vertex, device, ends in zip((a, b), self.join(a, b), ((a, b), (b, a))):
+            self.inside(vertex, "ip", "link", "set", device, "master", "bridge")
+            self.shape(vertex, device, self.links[ends])
+
+    def fabric(self, switch):
+        """The switches that are joined with this one."""
+        found = [switch]
+        for at in found:
+            found += [b for a, b in self.links if a == at and b in self.switches and b not in found]
+        return found
+
+    def open_fabrics(self):
+        for switch in self.switches:
+            self.open_switch(switch)
+        for a, b in self.links:
+            if a in self.switches and b in self.switches and self.switches.index(a) < self.switches.index(b):
+                self.open_uplink(a, b)
+        fabrics = {tuple(sorted(self.fabric(switch))) for switch in self.switches}
+        for number, fabric in enumerate(sorted(fabrics)):
+            on = [(gpu, switch) for gpu in self.gpus for switch in fabric if (gpu, switch) in self.links]
+            for gpu, switch in on:
+                self.open_port(number, gpu, switch)
+            pairs = [(self.gpus.index(a), self.gpus.index(b)) for a, _ in on for b, _ in on if a != b]
+            for i, k in pairs:
+                self.route(i, k, f"10.91.{number}.{k + 1}", 20 + number)
 
     def close(self):
         for namespace in self.namespaces:
@@ -179,10 +207,26 @@ def mean(values):
     return math.exp(sum(map(math.log, values)) / len(values)) if values else float("nan")
 
 
-def compare(lab, args, build, folder):
+def rates(lab, args, build, folder, gpus, collective, ring):
+    """MB/s, predicted and measured, and processors that were busy; None: no such schedule."""
+    path = f"{folder}/schedule.json"
+    rate, size = plan(build, args.topology, gpus, collective, ring, path, lab.classes), args.size
+    if rate is None:
+        return None
+    if lab.classes != args.links:  # slower by much
+        size //= 8
+    seconds, busy = measure(lab, build, gpus, collective, size, args.times, path)
+    return rate * args.mbit / 8 / NOMINAL * GOODPUT, size / seconds / 1e6, busy
+
+
+def cell(figures):
+    return f"{figures[0]:7.2f} {figures[1]:8.2f} {figures[1] / figures[0]:6.3f} {figures[2]:4.1f}" if figures else (
+        f"{'none':>7} {'':8} {'':6} {'':4}")
+
+
+def compare(labs, args, build, folder):
     sets = [tuple(map(int, gpus.split(","))) for gpus in args.sets] or classes(build, args.topology, args.links,
-                                                                              len(lab.gpus), f"{folder}/batch")
-    unit = args.mbit / 8 / NOMINAL * GOODPUT  # MB/s for each GB/s
+                                                                              len(labs[0].gpus), f"{folder}/batch")
     print(f"# {args.topology}: {args.mbit} Mbit/s for a link of {NOMINAL} GB/s, {args.size >> 20} MiB, the best of "
           f"{args.times}; MB/s; headers take {100 * (1 - GOODPUT):.1f} %")
     print(f"# {'GPUs':15} {'collective':13} | {'plan':>7} {'measured':>8} {'ratio':>6} {'CPUs':>4} | {'ring':>7} "
@@ -190,35 +234,31 @@ def compare(lab, args, build, folder):
     rows = []
     for gpus in sets:
         for collective in args.collectives.split(","):
-            figures = []
-            for ring in False, True:
-                rate = plan(build, args.topology, gpus, collective, ring, f"{folder}/schedule.json", args.links)
-                if rate is None:
-                    figures += [None] * 3
-                    continue
-                seconds, busy = measure(lab, build, gpus, collective, args.size, args.times, f"{folder}/schedule.json")
-                figures += [rate * unit, args.size / seconds / 1e6, busy]
-            rows.append(figures)
-            cells = [f"  {','.join(map(str, gpus)):15} {collective:13}"]
-            for at in 0, 3:
-                wanted, got, busy = figures[at:at + 3]
-                cells.append(f"{wanted:7.2f} {got:8.2f} {got / wanted:6.3f} {busy:4.1f}" if wanted else
-                             f"{'none':>7} {'':8} {'':6} {'':4}")
-            if figures[0] and figures[3]:
-                cells.append(f"{figures[0] / figures[3]:.3f} {figures[1] / figures[4]:.3f}")
+            trees = rates(labs[0], args, build, folder, gpus, collective, False)
+            ring, over = None, labs[0]
+            for lab in labs if not args.alone else ():
+                ring, over = ring or rates(lab, args, build, folder, gpus, collective, True), lab if not ring else over
+            cells = [f"  {','.join(map(str, gpus)):15} {collective:13}", cell(trees), cell(ring)]
+            if trees and ring:
+                cells.append(f"{trees[0] / ring[0]:.3f} {trees[1] / ring[1]:.3f}"
+                             + (f" over {over.classes}" if over != labs[0] else ""))
             print(" | ".join(cells), flush=True)
-    both = [row for row in rows if row[0] and row[3]]
-    print(f"# geometric means: plan {mean([row[1] / row[0] for row in rows if row[0]]):.3f} of what is predicted; "
-          f"plan / ring predicted {mean([row[0] / row[3] for row in both]):.3f}, "
-          f"measured {mean([row[1] / row[4] for row in both]):.3f}, of {len(both)}")
+            rows.append((trees, ring))
+    both = [(trees, ring) for trees, ring in rows if trees and ring]
+    print(f"# geometric means: plan {mean([trees[1] / trees[0] for trees, _ in rows if trees]):.3f} of what is "
+          f"predicted; plan / ring predicted {mean([trees[0] / ring[0] for trees, ring in both]):.3f}, "
+          f"measured {mean([trees[1] / ring[1] for trees, ring in both]):.3f}, of {len(both)}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--topology", default="topologies/dgx1v.xml", help="of one server, at most 16 GPUs")
     parser.add_argument("--links", default="nvlink", help="the class of links that are made; nvlink")
+    parser.add_argument("--ring-links", metavar="LIST", help="of a ring where --links have none, as pcie,qpi")
+    parser.add_argument("--alone", action="store_true", help="no rings")
     parser.add_argument("--sets", nargs="*", default=[], metavar="LIST", help="as 0,2,3; without: of each class one")
-    parser.add_argument("--collectives", default="allreduce", help="allreduce, allgather, broadcast, reducescatter")
+    parser.add_argument("--collectives", default="allreduce", help="allreduce, allgather, broadcast, reducescatter, "
+                        "alltoall")
     parser.add_argument("--mbit", type=float, default=40, help="of a link of 25 GB/s; 40")
     parser.add_argument("--size", type=int, default=16 << 20, help="bytes; 16 MiB")
     parser.add_argument("--times", type=int, default=2)
@@ -233,20 +273,23 @@ def main():
     if read.returncode:
         print(f"failed: {read.stderr.strip()}")
         return 1
-    lab = Lab(json.loads(read.stdout), args.mbit, args.links)
+    labs = [Lab(json.loads(read.stdout), args.mbit, links) for links in (args.links, args.ring_links) if links]
     for gpus in args.sets:
-        if not all(gpu.isdigit() and int(gpu) < len(lab.gpus) for gpu in gpus.split(",")):
-            print(f"failed: --sets: {gpus}: want numbers of GPUs from 0 to {len(lab.gpus) - 1}, as 0,2,3")
+        if not all(gpu.isdigit() and int(gpu) < len(labs[0].gpus) for gpu in gpus.split(",")):
+            print(f"failed: --sets: {gpus}: want numbers of GPUs from 0 to {len(labs[0].gpus) - 1}, as 0,2,3")
             return 1
+    os.nice(PRIORITY)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            lab.open()
-            compare(lab, args, build, folder)
+            for lab in labs:
+                lab.open()
+            compare(labs, args, build, folder)
         except RuntimeError as error:
             print(f"failed: {error}")
             return 1
         finally:
-            lab.close()
+            for lab in labs:
+                lab.close()
     return 0
 
 

@@ -1,0 +1,33 @@
+# What is predicted is what is measured, on links of known rates: schedules over TCP in network namespaces that have the
+# NVLinks of a DGX-1V (tests/bench/links.py), of sets of 3, 4 and 8 GPUs. In the full test alone. Needs root.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+least=80	# percent: more than half of it is the bound where chunks do not fit a full network, and this machine is busy
+
+# measured MBIT SET...: a line for each: the set, and the percent of what is predicted
+measured() {
+	local mbit=$1
+	shift
+	"$python" -B tests/bench/links.py --alone --mbit "$mbit" --size $((mbit * 200000)) --times 3 --sets "$@" >"$work/out" 2>&1
+	awk -F'|' '/^  [0-9]/ { split($1, name, " "); split($2, rate, " "); print name[1], int(100 * rate[3]) }' "$work/out"
+}
+
+# Processors that are busy with other things fill no link: those that are not filled are tried again, at half the rate.
+left=(0,2,3 1,4,5,6 0,1,2,3,4,5,6,7)
+for mbit in 40 40 20; do
+	measured $mbit "${left[@]}" >"$work/rates"
+	if grep -q '^skipped' "$work/out"; then
+		skip "all of it: $(sed -n 's/^skipped: //p' "$work/out")"
+		exit 0
+	fi
+	left=()
+	while read -r gpus percent; do
+		if [ "$percent" -ge $least ]; then ok "GPUs $gpus: $percent % of what is predicted, $mbit Mbit/s"; else
+			left+=("$gpus")
+		fi
+	done <"$work/rates"
+	[ -s "$work/rates" ] || break
+	[ ${#left[@]} = 0 ] && exit 0
+done
+not_ok "${left[*]:-no set}: less than $least % of what is predicted: $(tail -3 "$work/out" | tr "\n" " ")"
