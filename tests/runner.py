@@ -22,10 +22,10 @@ import time
 import warm
 
 # Those that take longest come first, so that no processor is idle at the end.
-LONGEST_FIRST = ("mutations deb asan torch torchnccl valgrind stack fuzz unit job docs gpu cuda wheel netns rates cost "
-                 "batch servers compact faults report cli kernels diff completion oom words runtime exact scale bad install "
-                 "ci show collectives failures names worth whatif threephase fewest budget cluster hybrid readers "
-                 "links odd look").split()
+LONGEST_FIRST = ("mutations deb asan torch torchnccl valgrind stack fuzz unit job docs gpu cuda wheel netns rates "
+                 "cost batch servers compact faults report cli kernels diff completion oom words runtime exact "
+                 "scale bad install ci show collectives failures names worth whatif threephase fewest budget "
+                 "cluster hybrid readers links odd look").split()
 # They sleep for most of their time, until a deadline passes or a process has died: they take no processor from others.
 WAITING = {"unit", "netns", "rates", "cost", "job"}
 # These are not in the quick check.

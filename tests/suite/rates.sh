@@ -3,14 +3,17 @@
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
-least=80	# percent: more than half of it is the bound where chunks do not fit a full network, and this machine is busy
+# Percent: chunks that do not fit a full network reach some 60, and this machine may be busy.
+least=80
 
 # measured MBIT SET...: a line for each: the set, and the percent of what is predicted
 measured() {
 	local mbit=$1
 	shift
-	"$python" -B tests/bench/links.py --alone --mbit "$mbit" --size $((mbit * 200000)) --times 3 --sets "$@" >"$work/out" 2>&1
-	awk -F'|' '/^  [0-9]/ { split($1, name, " "); split($2, rate, " "); print name[1], int(100 * rate[3]) }' "$work/out"
+	"$python" -B tests/bench/links.py --alone --mbit "$mbit" --size $((mbit * 200000)) --times 3 \
+		--sets "$@" >"$work/out" 2>&1
+	awk -F'|' '/^  [0-9]/ { split($1, name, " "); split($2, rate, " "); print name[1], int(100 * rate[3]) }' \
+		"$work/out"
 }
 
 # Processors that are busy with other things fill no link: those that are not filled are tried again, at half the rate.
