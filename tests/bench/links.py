@@ -20,6 +20,7 @@ import math
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -279,6 +280,7 @@ def main():
             print(f"failed: --sets: {gpus}: want numbers of GPUs from 0 to {len(labs[0].gpus) - 1}, as 0,2,3")
             return 1
     os.nice(PRIORITY)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
     with tempfile.TemporaryDirectory() as folder:
         try:
             for lab in labs:
