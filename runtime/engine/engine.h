@@ -195,7 +195,7 @@ bool place_awaits(struct engine *e, int *peer, uint32_t *flag);
 int place_remember(struct engine *e, const RankProgram *prog, struct blink_error *err);
 
 /* The slot has the signature of this call, so that ranks in another one see it. Is a peer in another call of the same
- * number? */
+ * number? Or it begins one that has the slot next: then what it did in this call is seen from now on. */
 void place_announce(struct engine *e);
 bool place_differs(const struct engine *e, int peer);
 

@@ -79,20 +79,18 @@ place_announce(struct engine *e)
 {
 	struct flat_slot *own = &e->region->slots.slot[e->collective % CALLS];
 	e->flat.given[e->collective % CALLS] = (struct given){ e->collective, e->is_flat ? e->flat.readers : OF_NONE };
-	atomic_store_explicit(&own->signature, e->signature, memory_order_relaxed);
+	atomic_store_explicit(&own->signature, e->signature, memory_order_release);
 	atomic_store_explicit(&own->number, e->collective, memory_order_release);
 	e->announced = true;
 }
 
-/* Its slot may have been written again since: then it was in the same call. */
 bool
 place_differs(const struct engine *e, int peer)
 {
 	const struct flat_slots *slots = e->peer[peer].slots;
 	const struct flat_slot *slot = slots ? &slots->slot[e->collective % CALLS] : NULL;
-	return slot && flag_reached(&slot->number, e->collective)
-	    && atomic_load_explicit(&slot->signature, memory_order_relaxed) != e->signature
-	    && atomic_load_explicit(&slot->number, memory_order_acquire) == e->collective;
+	return slot && atomic_load_explicit(&slot->number, memory_order_acquire) == e->collective
+	    && atomic_load_explicit(&slot->signature, memory_order_acquire) != e->signature;
 }
 
 int

@@ -174,8 +174,6 @@ sleep_for(struct engine *e, const struct call *call)
 		peer = messages_await(call);
 	else if (collective_awaits(e, &peer, &flag) && e->peer[peer].theirs)
 		state = BELL_FLAG + flag;
-	if (call->n_messages == 0 && peer >= 0 && place_differs(e, peer))
-		e->suspects = true;
 	atomic_store_explicit(&e->self->awaits, peer, memory_order_relaxed);
 	return state;
 }
@@ -263,7 +261,12 @@ await(struct engine *e, struct call *call)
 	for (;;) {
 		uint32_t state = sleep_for(e, call);
 		bell_lie_down(e->bell, state);
-		bool moved = progress_call(e, call);
+		int peer = call->n_messages == 0 ? atomic_load_explicit(&e->self->awaits, memory_order_relaxed) : -1;
+		bool differs = peer >= 0 && place_differs(e, peer), moved = progress_call(e, call);
+		if (!moved && differs) {
+			e->suspects = true;
+			moved = progress_call(e, call);
+		}
 		if (moved || atomic_load(&e->self->stop)) {
 			bell_wake_up(e->bell);
 			break;
