@@ -240,17 +240,18 @@ body(struct rank *me)
 /* ---- the others ---- */
 
 /* Their programs print lines: collective, bytes, us. */
-static void
+static bool
 read_line(struct bench *b, enum method method, const char *line)
 {
 	char name[32];
 	size_t bytes;
 	double us;
-	if (sscanf(line, "%31s %zu %lf", name, &bytes, &us) != 3)
-		return;
-	for (int i = 0, c = coll_of(name); i < N_SIZES && c < N_COLLS; i++)
+	if (sscanf(line, "%31s %zu %lf", name, &bytes, &us) != 3 || coll_of(name) == N_COLLS)
+		return false;
+	for (int i = 0, c = coll_of(name); i < N_SIZES; i++)
 		if (bytes == sizes[i] && is_wanted(b, c, i))
 			b->us[method][c][i][b->passes] = us;
+	return true;
 }
 
 /* A method that is slow is cut off. */
@@ -267,8 +268,8 @@ run_command(struct bench *b, enum method method)
 	    b->seconds, (int)(ranks - start), start, b->n, ranks + 2, b->smallest, b->largest,
 	    b->coll >= 0 ? coll_names[b->coll] : "");
 	FILE *from = popen(command, "r");
-	for (; from && fgets(line, sizeof line, from); n++)
-		read_line(b, method, line);
+	while (from && fgets(line, sizeof line, from))
+		n += read_line(b, method, line);
 	if (from)
 		pclose(from);
 	return n > 0;
