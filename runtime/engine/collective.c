@@ -230,7 +230,7 @@ collective_awaits(struct engine *e, int *peer, uint32_t *flag)
 	if (e->n_left == 0)
 		return false;
 	if (e->is_flat) {
-		*peer = e->flat.next;
+		*peer = flat_awaits(e);
 		*flag = flag_number(*peer, FLAG_SLOT);
 		return true;
 	}

@@ -220,6 +220,7 @@ void release(struct engine *e, const struct plan_lane *from, int64_t chunks);
 size_t flat_bytes(Collective coll, int n_ranks, size_t block);
 void flat_begin(struct engine *e, const struct call *call);
 bool flat_progress(struct engine *e, struct call *call);
+int flat_awaits(const struct engine *e);	/* the first rank that has still to give; of none: whose turn it is */
 
 /* messages.c */
 int messages_begin(struct engine *e, struct call *call, struct blink_error *err);

@@ -113,7 +113,17 @@ copy_from(const struct engine *e, const struct call *call, int rank)
 	memcpy(e->output + (size_t)to * block, data_of(e, rank) + (size_t)from * block, block);
 }
 
-/* From all of whom it reads, as far as they have given. */
+int
+flat_awaits(const struct engine *e)
+{
+	for (int r = e->flat.next; r < e->flat.end; r++)
+		if (r != e->self->rank && !flag_reached(&slot_of(e, r)->number, e->collective))
+			return r;
+	return e->flat.next;
+}
+
+/* From all of whom it reads, as far as they have given. The hub is asked which rank is in another call when all have
+ * come, so that it can tell the one from the many. */
 static bool
 take(struct engine *e, const struct call *call)
 {
@@ -128,7 +138,7 @@ take(struct engine *e, const struct call *call)
 		if (!flag_reached(&slot->number, e->collective))
 			return f->next > before;
 		if (atomic_load_explicit(&slot->signature, memory_order_relaxed) != e->signature) {
-			e->suspects = true;
+			e->suspects = flat_awaits(e) == f->next;
 			return false;
 		}
 		if (!collective_reduces(call->coll))

@@ -177,6 +177,10 @@ calls_differ(struct rank *me)
 		if (!comm)
 			break;
 		flight_run(me, comm, 20, 331, (uint64_t)round + 1);
+		/* Nobody hears of what follows while it still waits for what was before. */
+		job_set(me->board, me->rank, (uint64_t)round + 1);
+		for (int r = 0; r < me->n; r++)
+			job_await(me->board, r, (uint64_t)round + 1);
 		call_differs(round, me->rank == me->n - 1, x, comm);
 		blinkCommWait(comm, 0);
 		for (int i = 0; i < job_margin(5000) && blinkCommGetAsyncError(comm, NULL) == blinkSuccess; i++)
