@@ -3,9 +3,10 @@
  * A segment of S bytes, in k chunks over d hops, takes k + d - 1 times what one chunk takes: S / (k R) at its rate R; h
  * bytes of headers; and t0 of a processor for each of the m rings of its rank. So it takes least in chunks of
  * sqrt(S (m t0 R + h) / (d - 1)) bytes. But the processor works while bytes are on their way: t0 counts no more where
- * chunks take some times m t0. All segments of a long message have as many chunks: trees that share a link then send
- * chunks in turn, each of the length that its share of the link has in the schedule. With chunks of one length a tree
- * of a small share gets more than that while it lasts, at the cost of others.
+ * chunks take some times m t0. Where it does count, a processor that others use makes the network seem slow, and short
+ * chunks would make it slower: then chunks are few, or they are not short. All segments of a long message have as many
+ * chunks: trees that share a link then send chunks in turn, each of the length that its share of the link has in the
+ * schedule. With chunks of one length a tree of a small share gets more than that while it lasts, and others less.
  *
  * A ring has two slots beside those that arrive in the time in which a chunk is read, used and answered. With more, a
  * rank that has all its data at once, as a leaf, fills the queues of its links with chunks that nobody needs yet;
@@ -24,6 +25,8 @@
 
 enum {
 	CHUNK_LEAST = 16 << 10,		/* as long as the pace is not known */
+	CHUNKS_FEW = 8,			/* where t0 counts: no more of them, */
+	CHUNK_FEW = 32 << 10,		/* or none shorter */
 	CHUNK_MOST = 256 << 10,
 	SLOTS_OF_PACE = 2,		/* one is read while one is filled */
 	HEADER_BYTES = 192		/* h: of a frame, and of a `done` with headers of TCP, IP and Ethernet */
@@ -51,7 +54,8 @@ pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest)
 {
 	double hop = (double)longest / (prog->depth > 2 ? prog->depth - 1 : 1);
 	double cost = prog->rings_max * CHUNK_SECONDS * rate_of(e, longest), hidden = HIDDEN * cost;
-	double bytes = sqrt(fmin(hop * cost, hidden * hidden) + hop * HEADER_BYTES);
+	double few = fmin((double)longest / CHUNKS_FEW, CHUNK_FEW), costly = fmin(fmax(sqrt(hop * cost), few), hidden);
+	double bytes = sqrt(costly * costly + hop * HEADER_BYTES);
 	double least = e->lanes->pace.agreed > 0 ? 0 : CHUNK_LEAST;
 	return bytes < least ? CHUNK_LEAST : bytes < CHUNK_MOST ? (int64_t)bytes : CHUNK_MOST;
 }

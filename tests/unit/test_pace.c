@@ -31,6 +31,7 @@ test_sizes(void)
 	    "where the network is slow, of headers");
 	ok(fast > slow, "longer on a faster network");
 	ok(chunk_at(16e6, 2, 6, 16 * MIB, 4 * MIB) > slow, "and over fewer hops");
+	ok(chunk_at(100e6, 8, 6, MIB, MIB / 4) >= 32 << 10, "not short where a processor is what takes long");
 	lanes.pace.agreed = 0;
 	ok(pace_chunk(&e, &(RankProgram){ .depth = 8 }, 1000) == 16 << 10, "and not short before the rate is known");
 	ok(chunk_at(1e12, 8, 6, 1024 * MIB, 512 * MIB) == 256 << 10, "up to a bound");
