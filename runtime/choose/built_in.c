@@ -22,6 +22,7 @@
 #include <string.h>
 
 enum {
+	RANKS_COUNTED = 256,		/* lanes of all pairs of as many as GPUs have; of more, rings stand for them */
 	MOST_EDGES = 1 << 17,		/* of a schedule whose number of trees is free */
 	STAR = LIMIT_COMM_RANKS,		/* an arity */
 	NEAR = 8, FAR = 4		/* arity in a server, and between servers, for small messages */
@@ -200,6 +201,25 @@ add_task_down(struct maker *m, int s, const struct tree *t, int parent, int n, i
 	return add_task(m, task);
 }
 
+static void
+count_pair(struct maker *m, int from, int to)
+{
+	int lanes = ++m->pair[from * m->n + to];
+	m->prog->pair_lanes_max = lanes > m->prog->pair_lanes_max ? lanes : m->prog->pair_lanes_max;
+}
+
+static void
+count_pairs(struct maker *m, const struct tree *t)
+{
+	for (int r = 0; r < m->n && m->pair; r++) {
+		int parent = parent_of(m, t, r);
+		if (parent >= 0 && m->up)
+			count_pair(m, r, parent);
+		if (parent >= 0 && m->down)
+			count_pair(m, parent, r);
+	}
+}
+
 /* The next segment goes along this tree. */
 static Status
 add_tree(struct maker *m, const Extent *extent, int first, int which, int root)
@@ -214,6 +234,7 @@ add_tree(struct maker *m, const Extent *extent, int first, int which, int root)
 		TRY(add_task_up(m, s, parent, n, n_near));
 	if (m->down)
 		TRY(add_task_down(m, s, &t, parent, n, n_near));
+	count_pairs(m, &t);
 	rings_count(m, &t);
 	return OK;
 }
@@ -340,6 +361,7 @@ make_paths(struct maker *m)
 			TRY(add_path(m, from, me));
 	}
 	prog->rings_max = m->n == 1 ? 0 : prog->coll == GATHER ? 1 : m->n - 1;
+	prog->pair_lanes_max = m->n > 1;
 	prog->n_rings = prog->root < 0 || (prog->coll == GATHER) != (prog->root == me) ? prog->rings_max : 0;
 	return OK;
 }
@@ -352,6 +374,8 @@ make_trees(struct maker *m, bool small)
 	TRY(group_ranks(m));
 	TRY(rings_new(m));
 	TRY(TEMP(ctx, m->child, m->n));
+	if (m->n <= RANKS_COUNTED)
+		TRY(TEMP(ctx, m->pair, m->n * m->n));
 	if (prog->coll == ALLREDUCE)
 		TRY(make_allreduce(m, small));
 	else if (prog->root >= 0)
@@ -361,6 +385,8 @@ make_trees(struct maker *m, bool small)
 	for (int r = 0; r < m->n; r++)
 		prog->rings_max = rings_of(m, r) > prog->rings_max ? rings_of(m, r) : prog->rings_max;
 	prog->n_rings = rings_of(m, m->me);
+	if (!m->pair)
+		prog->pair_lanes_max = prog->rings_max;
 	prog->depth = 2 * m->n_servers;
 	for (int n = 1; small && n < m->n; n *= 2)
 		prog->depth += 2;

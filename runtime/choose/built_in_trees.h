@@ -32,6 +32,7 @@ struct maker {
 	int *n_first, *n_which;		/* that begin at each server; that have each number of leader */
 	struct sums sum_first, sum_which;
 	int *lanes_out, *lanes_in;	/* of each rank: from and to this one, so far */
+	int *pair;			/* of each ordered pair of ranks: lanes so far; NULL: not counted */
 	int *child;			/* of this rank, in its server and then in others */
 	RankLane *from, *to;		/* of a task that is made */
 };

@@ -23,7 +23,7 @@ exchange_program(Ctx *ctx, int n, int rank, RankProgram **out)
 	TRY(NEW(ctx, task, 2));
 	*prog = (RankProgram){ .coll = ALLREDUCE, .root = -1, .n_ranks = n, .rank = rank, .n_parts = 1, .n_extents = 1,
 	    .keep_input = true, .n_tasks = 2, .n_rings = 1, .rings_max = 1, .task = task, .n_peers = n,
-	    .lanes_max = 1 };
+	    .lanes_max = 1, .pair_lanes_max = 1 };
 	task[0] = (RankTask){ .own = true, .ring = 0, .n_to = n };
 	task[1] = (RankTask){ .output = true, .complete = true, .ring = -1, .n_from = n };
 	TRY(all_lanes(ctx, n, &task[0].to));

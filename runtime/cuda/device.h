@@ -18,7 +18,7 @@
  * Strip s of lane k has number k * width + s in its pair: by it flags and shares of packets and rings are found.
  *
  * Two protocols. Both ranks of a pair choose the same, since they know the same: sizes, and the program's `longest` and
- * `rings_max`.
+ * `pair_lanes_max`.
  *
  *	packets	for short messages. 16 bytes: twice 4 bytes of data and a flag, 8 bytes that are written at once, so
  *		that no fence is needed. A packet is written once in a call: there are no chunks, and nobody waits for

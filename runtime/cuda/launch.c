@@ -127,7 +127,7 @@ asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
 	int64_t message = call->count * blink_message_blocks(&call->plan->parts);
 	return (struct gpu_asked){ .message = message * p->size,
 	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = self->chunk_bytes,
-	    .rings = prog->rings_max, .depth = prog->depth,
+	    .rings = prog->pair_lanes_max, .depth = prog->depth,
 	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
 	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = self->n_ranks, .blocks = g->blocks,
 	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };

@@ -6,6 +6,11 @@
  * not keep a block busy for longer than it takes to begin. All strips of a rank should be resident at once: a rank's
  * segments hold no more than `moved` elements, and each ends with a strip that is not full.
  *
+ * Hubs: where trees are stars, the task of a hub among n ranks has 2 (n - 1) lanes, and its rank's other tasks have one
+ * each. A block would move as much for either, and the hub's few blocks would be at work when all others have ended.
+ * So where blocks are few there are more strips than blocks, which take turns: as many of the hub's as blocks are its
+ * part of the work. Where a hub has some blocks anyway, they do not: on virtual GPUs turns take 7 % of the rate.
+ *
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
@@ -31,6 +36,7 @@ enum {
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
+	HUB_STRIPS = 6,			/* of a hub, each with a block of its own, that are enough */
 	CHUNK_COST = 80 << 10,		/* bytes: t0 R */
 	CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* a vector of each thread that moves data */
 	CHUNK_ROUND = 4 * CHUNK_SHORT,
@@ -73,19 +79,34 @@ gpu_longest(const RankProgram *prog, const int64_t *part_end)
 	return longest;
 }
 
+/* An allreduce whose trees are stars, of which a rank is the hub of one and a leaf of the others? */
+static bool
+has_hubs(const struct gpu_asked *asked)
+{
+	return asked->stages == 2 && asked->depth == 2 && asked->n_ranks > 2 && asked->segments > 1;
+}
+
+/* Of such: elements of a strip, so that a hub's strips are as many of the blocks as its lanes are of its rank's. */
+static int64_t
+strip_of_hub(const struct gpu_asked *asked)
+{
+	int64_t hub = 2 * (int64_t)(asked->n_ranks - 1), lanes = hub + 2 * (int64_t)(asked->segments - 1);
+	return (int64_t)((Wide)asked->longest * lanes / ((int64_t)asked->blocks * hub)) + 1;
+}
+
 /* Elements of a strip: as many as leave each strip of a rank a block, and flags and lists room; at least `few` bytes.
  * Whole lines of memory, so that strips do not share one. */
 static int64_t
 strip_of(const struct gpu_asked *asked, int64_t rings, int64_t few)
 {
+	bool hubs = few == FLAG_STRIP && has_hubs(asked);
 	int64_t most = between(1, least(GPU_FLAGS / rings, GPU_PENDING / (rings * asked->n_ranks)), WIDTH_MOST);
 	int64_t left = asked->blocks - (int64_t)asked->stages * asked->segments, line = LINE_BYTES / asked->size;
 	int64_t strip = (asked->longest + most - 1) / most;
-	if (left <= 0)
-		strip = asked->longest;
-	else
-		strip = greatest(strip, (asked->moved / left + 1) * asked->stages);
-	strip = greatest(strip, few / asked->size);
+	int64_t each = left > 0 ? (asked->moved / left + 1) * asked->stages : asked->longest;
+	if (hubs && each > asked->longest / HUB_STRIPS)
+		each = least(each, strip_of_hub(asked));
+	strip = greatest(greatest(strip, each), few / asked->size);
 	return (greatest(1, least(strip, asked->longest)) + line - 1) / line * line;
 }
 

@@ -15,7 +15,7 @@ struct gpu_asked {
 	int64_t longest;		/* elements of the longest segment, or more */
 	int64_t size;			/* bytes of an element */
 	int64_t chunk_bytes;		/* BLINK_CHUNK; 0: chosen */
-	int rings, depth, segments;	/* RankProgram.rings_max, .depth, .segments_max */
+	int rings, depth, segments;	/* RankProgram.pair_lanes_max, .depth, .segments_max */
 	int stages;			/* tasks of a rank for a segment, at most */
 	int64_t moved;			/* elements of all segments of a rank, at most */
 	int n_ranks;

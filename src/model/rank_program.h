@@ -55,6 +55,7 @@ typedef struct {
 	int n_peers;		/* ranks in any `from` or `to` */
 	int *peer;		/* ascending */
 	int lanes_max;		/* the most lanes that any pair of this rank has, in either direction */
+	int pair_lanes_max;	/* the most that any pair of ranks has, or more; the same on all ranks */
 } RankProgram;
 
 #endif

@@ -35,6 +35,9 @@ take_part(struct projection *p, int rank, int segment, int holder)
 	p->hops[rank] = 0;
 }
 
+/* Of more ranks, and of images, lanes of all pairs are not counted: a rank has no more to another than rings. */
+enum { RANKS_COUNTED = 256 };
+
 static void
 carry(struct projection *p, const Edge *e, int stage)
 {
@@ -42,6 +45,10 @@ carry(struct projection *p, const Edge *e, int stage)
 	struct stage *mine = &p->stage[stage];
 	p->has[e->dst] = true;
 	p->hops[e->dst] = p->hops[e->src] + 1;
+	if (p->pair) {
+		int lanes = ++p->pair[e->src * p->prog->n_ranks + e->dst];
+		p->pair_most = lanes > p->pair_most ? lanes : p->pair_most;
+	}
 	if (e->src == me) {
 		mine->ring = ring;
 		mine->to[mine->n_to++] = (RankLane){ e->dst, p->lanes_out[e->dst]++, ring };
@@ -104,6 +111,8 @@ new_work(struct projection *p)
 	TRY(TEMP(ctx, p->has, n));
 	TRY(TEMP(ctx, p->hops, n));
 	TRY(TEMP(ctx, p->depth, n));
+	if (n <= RANKS_COUNTED && !p->sched->symmetry)
+		TRY(TEMP(ctx, p->pair, n * n));
 	for (int stage = 0; stage < N_STAGES; stage++) {
 		TRY(TEMP(ctx, p->ring[stage], n));
 		TRY(TEMP(ctx, p->stage[stage].from, n));
@@ -148,6 +157,7 @@ project_end(struct projection *p, RankProgram **out)
 		prog->segments_max = p->segments[r] > prog->segments_max ? p->segments[r] : prog->segments_max;
 	}
 	prog->n_rings = p->rings[prog->rank];
+	prog->pair_lanes_max = p->pair ? p->pair_most : prog->rings_max;
 	TRY(sched_list_peers(p->ctx, p->lanes_out, p->lanes_in, prog));
 	arena_release(&p->ctx->scratch, p->mark);
 	*out = prog;

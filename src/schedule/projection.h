@@ -28,6 +28,7 @@ struct projection {
 	int *hops;			/* edges that the value has come over */
 	struct stage stage[N_STAGES];
 	int *depth;			/* work space of tree_depth */
+	int *pair, pair_most;		/* of each ordered pair: lanes so far, and the most; NULL: not counted */
 };
 
 /* Tasks of segment number s, which is `seg`, from what stages hold. */

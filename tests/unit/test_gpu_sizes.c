@@ -126,6 +126,24 @@ chunks_wrong(int64_t bytes, int blocks, int depth)
 	return !right;
 }
 
+/* An allreduce of 8 ranks by 8 stars: a hub has 14 of the 28 lanes of its rank, and so half of 33 blocks. With 132 each
+ * strip has a block, as where trees are no stars. */
+static bool
+hubs_have_blocks(void)
+{
+	struct gpu_asked a = { .message = 64 * MIB, .longest = 2 * MIB + 1, .size = 4, .rings = 2, .segments = 8,
+	    .stages = 2, .moved = 16 * MIB, .n_ranks = 8, .blocks = 33, .depth = 2, .ring_bytes = 4 * MIB };
+	struct gpu_sizes few, many, chains;
+	struct blink_error err = { 0 };
+	gpu_sizes_choose(&a, &few, &err);
+	a.blocks = 132;
+	gpu_sizes_choose(&a, &many, &err);
+	a.depth = 14;
+	gpu_sizes_choose(&a, &chains, &err);
+	return few.width >= 15 && few.width <= 18 && many.width == 8 && few.slot_bytes >= 28 * KIB
+	    && chains.width * 15 <= 132;
+}
+
 /* Strips cover a message, no more of them than there are channels, and a chunk fits into a slot. */
 static int
 message_unfit(int64_t bytes, int channels, int64_t slot)
@@ -228,6 +246,7 @@ main(void)
 	struct gpu_sizes s;
 	struct blink_error err = { 0 };
 	failed |= report(gpu_sizes_choose(&many, &s, &err) != blinkLimit, "more rings than flags are refused");
+	failed |= report(!hubs_have_blocks(), "blocks of a hub, by its lanes");
 	failed |= report(!messages_fit(), "strips and chunks of messages fit");
 	failed |= report(!messages_divided(), "long messages take all channels of a pair");
 	failed |= report(!layouts_fit(), "memory of a pair for messages");

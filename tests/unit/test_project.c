@@ -169,11 +169,13 @@ counts_hops(const struct ranks *all, const RankProgram *prog)
 static bool
 agrees_on_maxima(const struct ranks *all, const RankProgram *prog)
 {
-	int rings = 0;
+	int rings = 0, lanes = 0;
 	Frac longest[3] = { FRAC_ZERO, FRAC_ZERO, FRAC_ZERO };
 	bool good = prog->n_parts <= 3;
-	for (int r = 0; r < all->n; r++)
+	for (int r = 0; r < all->n; r++) {
 		rings = all->of[r]->n_rings > rings ? all->of[r]->n_rings : rings;
+		lanes = all->of[r]->lanes_max > lanes ? all->of[r]->lanes_max : lanes;
+	}
 	for (int s = 0; s < all->sched->n_segments; s++) {
 		const Extent *e = &all->lowered->extent[s];
 		Frac length = FRAC_ONE;
@@ -183,7 +185,7 @@ agrees_on_maxima(const struct ranks *all, const RankProgram *prog)
 	}
 	for (int p = 0; p < prog->n_parts && good; p++)
 		good = frac_cmp(prog->longest[p], longest[p]) == 0;
-	return good && prog->rings_max == rings;
+	return good && prog->rings_max == rings && prog->pair_lanes_max == lanes;
 }
 
 static bool
@@ -327,7 +329,7 @@ enum { LANES, GAPS, MAXIMA, LOWERED, HOPS, RESULTS, N_LAWS };
 static const char *const laws[N_LAWS] = {
 	[LANES] = "what a rank publishes is what the other reads",
 	[GAPS] = "lanes, rings, extents and peers are counted without gaps",
-	[MAXIMA] = "rings_max and longest are those of all ranks",
+	[MAXIMA] = "maxima are those of all ranks",
 	[LOWERED] = "extents, parts and their links are those of sched_lower",
 	[HOPS] = "what moves is one hop further than where it comes from",
 	[RESULTS] = "replayed, all ranks have what is demanded, by the same additions as sched_lower's program"
