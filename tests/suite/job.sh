@@ -86,6 +86,8 @@ fi
 
 run "" order -n 4 -k "$([ "$full" ] && echo 1000 || echo 200)"
 run "" order -n 3 -t -k "$([ "$full" ] && echo 300 || echo 100)"
+# Small calls by trees, too: they have places of their own in the arena.
+BLINK_SMALL=0 run "" order -n 4 -k 200 stream ahead waited
 for n in 2 ${full:+3 4} 5; do run "" order -n $n -t same_bits; done
 run "" order -n 2 -s 2 same_bits
 run "" order -n 5 -s 2 same_bits
