@@ -111,7 +111,8 @@ help:
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
-	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1"
+	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1,"
+	@echo "                  and bench-gpu-rates, over sizes, with the cost of fences; BEFORE=DIR: beside another build"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
 	@echo "make fuzz         fuzz each target for FUZZ_SECONDS (default 60); with CC=clang by libFuzzer; also: fuzz-merge"
 	@echo "make deps         install the Debian packages: $(DEPS)"
@@ -609,12 +610,12 @@ $(B)/tests/check_gpu/parts-twins.so: tests/check_gpu/parts.cu tests/check_gpu/pa
 check-gpu: tests
 	@BUILD=$(B) tests/check_gpu/check_gpu.py $(CHECK_GPU)
 
-.PHONY: bench bench-peers bench-gpu bench-gpu-sets bench-sizes bench-planning
+.PHONY: bench bench-peers bench-gpu bench-gpu-sets bench-gpu-rates bench-sizes bench-planning
 bench-planning: all
 	@BUILD=$(B) tests/bench/planning.py $(if $(OLD),--old $(OLD))
 bench-sizes: all $(B)/tests/bench/sizes
 	@BUILD=$(B) tests/bench/sizes.sh
-bench-gpu bench-gpu-sets: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
+bench-gpu bench-gpu-sets bench-gpu-rates: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
 # Root, iproute2.
 .PHONY: bench-links
 bench-links: all $(B)/tests/job/launched
@@ -624,6 +625,9 @@ bench-gpu:
 
 bench-gpu-sets:
 	@BUILD=$(B) tests/bench/gpu_sets.sh $(BENCH_GPU)
+
+bench-gpu-rates:
+	@BUILD=$(B) BEFORE=$(BEFORE) tests/bench/gpu_rates.sh $(BENCH_GPU)
 
 # Open MPI, MPICH, PyTorch and oneCCL take part where they are.
 bench-peers: $(B)/tests/bench/peers

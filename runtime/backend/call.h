@@ -20,6 +20,7 @@ struct plan {
 	char schedule[DIGEST_ROOM];	/* the digest of its file; "": it has none */
 	char name[48];			/* "sha256:0123456789ab" or "built in": for messages */
 	int64_t from_bytes, to_bytes;	/* messages that it is chosen for */
+	int64_t rate;			/* of a schedule of a file: bytes/us of algorithm bandwidth; 0: not known */
 	struct lanes *lanes;		/* of the host's engine, in ctx: with its peers; NULL: not connected yet */
 	struct plan *next;		/* of the same collective and root */
 };

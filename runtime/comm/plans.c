@@ -148,6 +148,8 @@ fill_plan(struct rank_comm *r, struct plan *plan, const Choice *choice, int64_t 
 		snprintf(plan->name, sizeof plan->name, "built-in schedule");
 	else
 		snprintf(plan->name, sizeof plan->name, "schedule %.19s", choice->digest);
+	if (choice->sched && choice->sched->achieved.den > 0)
+		plan->rate = (int64_t)(choice->sched->achieved.num / choice->sched->achieved.den / 1000000);
 	if (choice->sched)
 		snprintf(plan->schedule, sizeof plan->schedule, "%s", choice->digest);
 	arena_free(&plan->ctx.scratch);

@@ -155,6 +155,21 @@ struct gpu_status {
 	uint64_t begun, done;		/* numbers of calls */
 	uint64_t signature[2];		/* of those calls, at their parity */
 	uint64_t progress;		/* grows while the call does */
+	uint64_t fences, short_chunks, long_chunks;	/* ns of GPU_MEASURED_TURNS (struct gpu_measure) */
+};
+
+/* Parameters of blink_measure: memory of a peer that nobody uses, and own memory, of what long chunks take. */
+struct gpu_measure {
+	struct gpu_status *status;
+	uint64_t *flag;
+	char *to;
+	const char *from;
+};
+
+enum {
+	GPU_MEASURED_TURNS = 8,
+	GPU_MEASURED_SHORT = 16 * GPU_THREADS,	/* bytes of a short chunk; of a long one so many times as many: */
+	GPU_MEASURED_LONG = 4
 };
 
 /* What a rank has in its memory for each other, where copy engines are used. */
@@ -209,7 +224,7 @@ struct gpu_call {
 	char *own_to;
 	int64_t own_bytes;
 	int32_t counted, unused;	/* not 0: `first` has all tasks; 0: each has `width` strips */
-	uint64_t first[(GPU_COUNTED + 1) / 4];	/* of each task: its first strip, in 16 bits; then the number of all */
+	uint64_t first[(GPU_COUNTED + 1) / 4];	/* of each task: its first strip, in 16 bits; then how many */
 };
 
 /* The first strip of a task; of their number: how many there are. */
@@ -278,7 +293,7 @@ struct gpu_exchange {
 
 /* Entries of the modules: one module for each type, of entries blink_TYPE_OP for the operations sum, prod, max and min
  * ("blink_float32_sum", names of types as of blink_device.h); and a module "move" of blink_move, for collectives that
- * do not reduce, of blink_copies_begin and blink_copies_end, and of blink_messages. The parameter is a struct gpu_call,
- * of blink_messages a struct gpu_exchange. */
+ * do not reduce, of blink_copies_begin and blink_copies_end, of blink_messages, and of blink_measure. The parameter is
+ * a struct gpu_call, of blink_messages a struct gpu_exchange, of blink_measure a struct gpu_measure. */
 
 #endif

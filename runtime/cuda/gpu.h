@@ -3,7 +3,7 @@
 #define BLINK_CUDA_GPU_H
 
 #include "backend/backend.h"
-#include "cuda/device.h"
+#include "cuda/sizes.h"
 #include "driver/driver.h"
 
 enum {
@@ -68,9 +68,12 @@ enum gpu_copies {
 	GPU_COPIES_ALL
 };
 
+enum { GPU_FUNCTIONS = 5 };
+
 struct gpu_module {
 	CUmodule module;
-	CUfunction function[4];		/* by operation; of "move": blink_move, blink_messages, and those of copies.c */
+	CUfunction function[GPU_FUNCTIONS];	/* by operation; of "move": blink_move, blink_messages, those of
+						 * copies.c, blink_measure */
 };
 
 struct gpu {
@@ -81,6 +84,7 @@ struct gpu {
 	int blocks;			/* that a kernel may have: the least of all ranks */
 	int taken;			/* of the device's, until gpu_close: those and no others */
 	int threads;			/* of a block */
+	struct gpu_cost cost;
 	enum gpu_copies copies;
 	unsigned flush;			/* CU_STREAM_WAIT_VALUE_FLUSH, if the GPU can: else data that a peer
 					 * wrote over PCIe may arrive after its flag */
@@ -114,6 +118,9 @@ int gpu_share_blocks(struct gpu *g, struct blink_error *err);
 
 /* forked: frees memory of the process alone. */
 void gpu_close(struct gpu *g, bool forked);
+
+/* cuda/measure.c. g->cost: an exchange of all ranks. */
+int gpu_measure_costs(struct gpu *g, struct blink_error *err);
 
 /* Make the GPU's context current in the calling thread, and allow calls that a capture elsewhere would forbid; leave
  * restores both. */

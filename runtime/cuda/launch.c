@@ -41,7 +41,8 @@
 
 enum {
 	OWN_BYTES = 256 << 10,		/* of the own block, for each block of the kernel that helps to copy it */
-	OWN_BLOCKS = 16
+	OWN_BLOCKS = 16,
+	SEGMENTS = 64			/* whose lengths are looked at: of more, no rank has a block for each */
 };
 
 /* ---- streams and order ---- */
@@ -119,8 +120,22 @@ remember_text(struct gpu_launches *l, const struct call *call, uint64_t signatur
 	pthread_mutex_unlock(&l->lock);
 }
 
+/* Of collectives whose data all ranks have or need, by a schedule that all have; 0: there are too many. */
+static int
+segments_of(const struct call *call, const struct gpu_call *p, int64_t segment[SEGMENTS])
+{
+	const RankProgram *prog = call->plan->prog;
+	bool all = call->coll == ALLREDUCE || call->coll == ALLGATHER || call->coll == REDUCESCATTER
+	    || call->coll == BROADCAST || call->coll == REDUCE;
+	if (!all || call->plan->rate == 0 || prog->n_extents > SEGMENTS)
+		return 0;
+	for (int i = 0; i < prog->n_extents; i++)
+		segment[i] = gpu_length(&prog->extent[i], p->part_end);
+	return prog->n_extents;
+}
+
 static struct gpu_asked
-asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
+asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p, int64_t segment[SEGMENTS])
 {
 	const struct rank_state *self = g->self;
 	const RankProgram *prog = call->plan->prog;
@@ -130,7 +145,9 @@ asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
 	    .rings = prog->pair_lanes_max, .depth = prog->depth,
 	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
 	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = self->n_ranks, .blocks = g->blocks,
-	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes };
+	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes,
+	    .segment = segment, .n_segments = segments_of(call, p, segment),
+	    .rate = call->plan->rate, .cost = g->cost };
 }
 
 static int
@@ -268,6 +285,7 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	struct rank_state *self = g->self;
 	const struct gpu_table *table;
 	struct gpu_copy_sizes sizes;
+	int64_t segment[SEGMENTS];
 	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
 	    .size = (int32_t)call->reduction.size, .rank = self->rank, .n_ranks = self->n_ranks,
 	    .relays = g->relay != NULL,
@@ -284,7 +302,7 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	p.signature = signature_of(self, call);
 	blink_part_ends(&call->plan->parts, call->count, p.size, p.part_end);
 	remember_text(g->launches, call, p.signature);
-	struct gpu_asked asked = asked_of(g, call, &p);
+	struct gpu_asked asked = asked_of(g, call, &p, segment);
 	if (gpu_copies_serve(g, call, &asked, &sizes))
 		return submit_copies(g, call, &sizes, &p, to, err);
 	return submit_kernel(g, call, table, &asked, &p, to, err);

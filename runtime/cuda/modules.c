@@ -18,7 +18,8 @@
 #include <string.h>
 
 const char *const gpu_ops[] = { "sum", "prod", "max", "min" };
-static const char *const moves[] = { "blink_move", "blink_messages", "blink_copies_begin", "blink_copies_end" };
+static const char *const moves[] = { "blink_move", "blink_messages", "blink_copies_begin", "blink_copies_end",
+	"blink_measure" };
 
 enum { SLOW_SECONDS = 2 };
 
@@ -123,7 +124,8 @@ load(struct gpu *g, struct loaded *l, struct blink_error *err)
 			n_cubins++;
 		else
 			load_ptx(g, m, k, capability, err);
-		for (int i = 0; i < 4 && err->code == blinkSuccess; i++)
+		int functions = strcmp(k->name, "move") == 0 ? GPU_FUNCTIONS : 4;
+		for (int i = 0; i < functions && err->code == blinkSuccess; i++)
 			find_function(g, l, m, k->name, i, err);
 	}
 	double took = 1e-9 * (double)(now_ns() - began);

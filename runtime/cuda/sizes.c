@@ -3,8 +3,9 @@
  * Strips: a segment is cut into strips, each moved by a block of the kernel of its own, so that more of a GPU works.
  * All have the same length, whatever their segment's: blocks that send over the same link get equal shares of it, and
  * so each tree gets what the schedule gives it. A strip of less than a few KiB (packets) or some ten KiB (flags) does
- * not keep a block busy for longer than it takes to begin. All strips of a rank should be resident at once: a rank's
- * segments hold no more than `moved` elements, and each ends with a strip that is not full.
+ * not keep a block busy for longer than it takes to begin. All strips of a rank should be resident at once. Where every
+ * rank has all segments, these say how short strips may be; else a rank's segments hold no more than `moved` elements,
+ * and each ends with a strip that is not full.
  *
  * Hubs: where trees are stars, the task of a hub among n ranks has 2 (n - 1) lanes, and its rank's other tasks have one
  * each. A block would move as much for either, and the hub's few blocks would be at work when all others have ended.
@@ -16,12 +17,12 @@
  *
  * Chunks: a strip of S bytes over d hops in chunks of c takes the time of S / c + d - 1 chunks, since the last hop
  * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are
- * looked at and set, and the block has two barriers. So c = sqrt(S t0 R / (d - 1)) takes least, up to where other
- * blocks' data hide t0: when c / R + t0 is no more than the time of c at the block's share of the links. Assumed,
- * not measured, are t0 of 4 us, from what ptxas makes of the kernels and the latencies of GPUs; R of 20 GB/s; and a
- * share of 10, since a quarter of a GPU's blocks share its links: 7.5 on a DGX-1V, 13.6 on an H100. Chunks are
- * multiples of what the pass over vectors takes in a round (kernels/pass.h): 4 of all threads, or where that is too
- * long one of all.
+ * looked at, and the block has two barriers; both are measured (measure.c). So c = sqrt(S t0 R / (d - 1)) takes least,
+ * up to where other blocks' data hide t0: when c / R + t0 is no more than the time of c at the strip's share of the
+ * links, which is the schedule's rate by what the strip has of the message; half of R where that is not known. Fences
+ * take no time of the blocks (kernels/flags.h), but chunks of less than what passes during a quarter of one are told of
+ * together anyway. Chunks are multiples of what the pass over vectors takes in a round (kernels/pass.h): 4 of all
+ * threads, or where that is too long one of all.
  *
  * Copies: each takes a copy engine some us to begin, and a driver to be told, so that chunks are longer, and few: what
  * is told of a call, 5 operations for a chunk of a lane, must not fill the driver's queue of a stream, of about 1000,
@@ -37,7 +38,8 @@ enum {
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
 	HUB_STRIPS = 6,			/* of a hub, each with a block of its own, that are enough */
-	CHUNK_COST = 80 << 10,		/* bytes: t0 R */
+	MESSAGE_COST = 80 << 10,	/* bytes: t0 R of messages, which set their flags themselves; assumed */
+	COST_MOST = 4 << 20,
 	CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* a vector of each thread that moves data */
 	CHUNK_ROUND = 4 * CHUNK_SHORT,
 	CHUNK_MOST = 3 * CHUNK_ROUND,
@@ -94,6 +96,30 @@ strip_of_hub(const struct gpu_asked *asked)
 	return (int64_t)((Wide)asked->longest * lanes / ((int64_t)asked->blocks * hub)) + 1;
 }
 
+static bool
+strips_fit(const struct gpu_asked *asked, int64_t strip)
+{
+	int64_t strips = 0;
+	for (int i = 0; i < asked->n_segments; i++)
+		strips += (asked->segment[i] + strip - 1) / strip;
+	return strips * asked->stages <= asked->blocks;
+}
+
+/* The shortest strip of which there are no more than blocks, at most `enough`. */
+static int64_t
+shortest_strip(const struct gpu_asked *asked, int64_t enough)
+{
+	int64_t least_of = 1, most = enough;
+	while (asked->n_segments > 0 && least_of < most) {
+		int64_t middle = least_of + (most - least_of) / 2;
+		if (strips_fit(asked, middle))
+			most = middle;
+		else
+			least_of = middle + 1;
+	}
+	return most;
+}
+
 /* Elements of a strip: as many as leave each strip of a rank a block, and flags and lists room; at least `few` bytes.
  * Whole lines of memory, so that strips do not share one. */
 static int64_t
@@ -103,7 +129,7 @@ strip_of(const struct gpu_asked *asked, int64_t rings, int64_t few)
 	int64_t most = between(1, least(GPU_FLAGS / rings, GPU_PENDING / (rings * asked->n_ranks)), WIDTH_MOST);
 	int64_t left = asked->blocks - (int64_t)asked->stages * asked->segments, line = LINE_BYTES / asked->size;
 	int64_t strip = (asked->longest + most - 1) / most;
-	int64_t each = left > 0 ? (asked->moved / left + 1) * asked->stages : asked->longest;
+	int64_t each = left > 0 ? shortest_strip(asked, (asked->moved / left + 1) * asked->stages) : asked->longest;
 	if (hubs && each > asked->longest / HUB_STRIPS)
 		each = least(each, strip_of_hub(asked));
 	strip = greatest(greatest(strip, each), few / asked->size);
@@ -148,9 +174,15 @@ root_of(int64_t x)
 
 /* A multiple of rounds, or for short strips of vectors of all threads; at most `most`, where that is not less. */
 static int64_t
-chunk_of(int64_t strip, int depth, int64_t most)
+chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 {
-	int64_t best = root_of(least(strip, (int64_t)1 << 40) / (depth > 2 ? depth - 1 : 1) * CHUNK_COST);
+	const struct gpu_cost *cost = &asked->cost;
+	int64_t alone = greatest(5, cost->rate), hops = asked->depth > 2 ? asked->depth - 1 : 1;
+	int64_t own = asked->rate > 0 ? (int64_t)((Wide)strip * asked->rate / greatest(1, asked->message)) : alone / 2;
+	int64_t share = between(1, own, alone / 5 * 4), free = least(cost->chunk_ns * alone / 1000, COST_MOST);
+	int64_t best = root_of(least(strip, (int64_t)1 << 40) / hops * free);
+	best = least(best, cost->chunk_ns * share / 1000 * alone / (alone - share));
+	best = greatest(best, cost->fence_ns * share / 4000);
 	int64_t of = least(best, most) < CHUNK_ROUND ? CHUNK_SHORT : CHUNK_ROUND;
 	return between(CHUNK_SHORT, (best + of / 2) / of * of, least(CHUNK_MOST, most / of * of));
 }
@@ -163,7 +195,7 @@ take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, 
 	int64_t strip = elements * asked->size;
 	int64_t room = share(asked->ring_bytes, rings * width), slot = asked->chunk_bytes;
 	if (slot == 0)
-		slot = chunk_of(strip, asked->depth, room / GPU_SLOTS_LEAST);
+		slot = chunk_of(asked, strip, room / GPU_SLOTS_LEAST);
 	slot = (least(slot, strip) + UNIT - 1) / UNIT * UNIT;
 	slot = between(UNIT, slot, room / GPU_SLOTS_LEAST / UNIT * UNIT);
 	if (room < GPU_SLOTS_LEAST * UNIT || strip / slot >= GPU_CHUNKS_MAX)
@@ -175,6 +207,13 @@ take_flags(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out, 
 	return blinkSuccess;
 }
 
+int64_t
+gpu_length(const Extent *x, const int64_t *part_end)
+{
+	int64_t n = part_end[x->part] - (x->part > 0 ? part_end[x->part - 1] : 0);
+	return frac_floor_mul(x->end, n) - frac_floor_mul(x->begin, n);
+}
+
 /* Each task has one, so that it is seen. */
 void
 gpu_count_strips(const RankProgram *prog, struct gpu_call *call)
@@ -183,9 +222,7 @@ gpu_count_strips(const RankProgram *prog, struct gpu_call *call)
 	memset(call->first, 0, sizeof call->first);
 	call->counted = prog->n_tasks > 0 && prog->n_tasks <= GPU_COUNTED;
 	for (int t = 0; t < prog->n_tasks && call->counted; t++) {
-		const Extent *x = &prog->extent[prog->task[t].extent];
-		int64_t n = call->part_end[x->part] - (x->part > 0 ? call->part_end[x->part - 1] : 0);
-		int64_t length = frac_floor_mul(x->end, n) - frac_floor_mul(x->begin, n);
+		int64_t length = gpu_length(&prog->extent[prog->task[t].extent], call->part_end);
 		strips += between(1, (length + call->strip - 1) / call->strip, call->width);
 		call->first[(t + 1) / 4] |= (uint64_t)strips << 16 * ((t + 1) % 4);
 	}
@@ -232,7 +269,7 @@ void
 gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct gpu_message_sizes *out)
 {
 	int64_t strip = parts_of(greatest(FLAG_STRIP, parts_of(bytes, channels)), MESSAGE_SHORT) * MESSAGE_SHORT;
-	int64_t best = root_of(least(strip, (int64_t)1 << 40) * CHUNK_COST);
+	int64_t best = root_of(least(strip, (int64_t)1 << 40) * MESSAGE_COST);
 	int64_t chunks = parts_of(strip, between(MESSAGE_ROUND, best, slot_bytes));
 	int64_t chunk = least(parts_of(parts_of(strip, chunks), MESSAGE_SHORT) * MESSAGE_SHORT, slot_bytes);
 	*out = (struct gpu_message_sizes){ .strip = strip, .chunk = chunk,

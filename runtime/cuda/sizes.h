@@ -9,6 +9,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What moving data by chunks costs, the same on all ranks (measure.c). */
+struct gpu_cost {
+	int64_t chunk_ns;		/* of a chunk, besides its bytes: to wait for threads and memory */
+	int64_t fence_ns;
+	int64_t rate;			/* of a block alone, bytes/us */
+};
+
 /* What all ranks of a call have in common: nothing else may decide, since both ranks of a pair must choose the same. */
 struct gpu_asked {
 	int64_t message;		/* bytes, as blink-schedule(5) counts them */
@@ -18,9 +25,13 @@ struct gpu_asked {
 	int rings, depth, segments;	/* RankProgram.pair_lanes_max, .depth, .segments_max */
 	int stages;			/* tasks of a rank for a segment, at most */
 	int64_t moved;			/* elements of all segments of a rank, at most */
+	const int64_t *segment;		/* elements of each, where every rank has all of them */
+	int n_segments;			/* 0: not known */
 	int n_ranks;
 	int blocks;			/* that every rank may have resident */
 	size_t ring_bytes, packet_bytes;	/* gpu_layout */
+	int64_t rate;			/* of the schedule: bytes/us of a message; 0: not known */
+	struct gpu_cost cost;
 };
 
 /* As in struct gpu_call. */
@@ -44,6 +55,9 @@ struct gpu_message_sizes {
 	int64_t strip, chunk;		/* multiples of 16 */
 	int channels;
 };
+
+/* Elements of a segment. */
+int64_t gpu_length(const Extent *x, const int64_t *part_end);
 
 /* The strips of each task of a call whose width and strip are chosen. */
 void gpu_count_strips(const RankProgram *prog, struct gpu_call *call);

@@ -25,6 +25,8 @@
 	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, \
 	    "how long a rank waits: 90s, 100ms, 10m; a plain number is seconds") \
 	X("BLINK_SMALL", small, BYTES, 8192, "messages up to this size go by the built-in schedule of least latency") \
+	X("BLINK_MEASURE", measure, FLAG, 1, \
+	    "measure what chunks cost on GPUs when a communicator is made; 0: assume it") \
 	X("BLINK_CHUNK", chunk, BYTES, 0, \
 	    "bytes that the tree of the largest share moves at a time, over a network others less, " \
 	    "each by its share; 0: chosen by the size of the message, " \

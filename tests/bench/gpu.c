@@ -2,11 +2,12 @@
  *
  *	gpu -n RANKS -c COLLECTIVE -b BYTES [-k CALLS] [-r ROOT]
  *
- * prints the seconds of the fastest of CALLS calls; BLINK_SCHEDULES has the schedule, which must be one of a file. Data
- * are checked after the last call. While the process was stopped, or the machine suspended, no time counts: that is
- * when a thread that wakes up every 20 ms did not for half a second. BYTES are of the message as blink-schedule(5)
- * counts M. On virtual GPUs whose links are slowed down (VIRTUAL_GPU_SCALE) it is the links that take the time, and the
- * rate is that of the schedule: tests/bench/gpu.sh. */
+ * prints the seconds of the fastest of CALLS calls, and how many ms late a thread woke up on the average.
+ * BLINK_SCHEDULES has the schedule, which must be one of a file. Data are checked after the last call. While the
+ * process was stopped, or the machine suspended, no time counts: that is when a thread that wakes up every 20 ms did
+ * not for half a second. BYTES are of the message as blink-schedule(5) counts M. On virtual GPUs whose links are slowed
+ * down (VIRTUAL_GPU_SCALE) it is the links that take the time, and the rate is that of the schedule:
+ * tests/bench/gpu.sh. */
 #include "../job/device.h"
 #include "blink_program.h"
 #include "driver/driver.h"
@@ -27,8 +28,9 @@ struct bench {
 
 enum { CALLS_MOST = 8, BARRIERS = 1, SAMPLE = 64, WARM = 256 };
 
-/* Seconds that did not count so far. */
-static _Atomic double stopped;
+/* Seconds that did not count so far; by how many the clock's thread was late, in all its turns. */
+static _Atomic double stopped, late;
+static _Atomic long turns;
 
 static double
 now(void)
@@ -45,8 +47,12 @@ watch_clock(void *unused)
 	for (double at = now(), then; ; at = then) {
 		nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
 		then = now();
-		if (then - at > 0.5)
+		if (then - at > 0.5) {
 			stopped = stopped + (then - at);
+			continue;
+		}
+		late = late + (then - at - 0.02);
+		turns++;
 	}
 	return NULL;
 }
@@ -171,7 +177,7 @@ body(struct rank *me)
 	measure(me, b, comm);
 	blinkCommDestroy(comm);
 	if (me->rank == 0)
-		printf("%.6f\n", b->seconds);
+		printf("%.6f %.3f\n", b->seconds, turns ? 1e3 * late / (double)turns : 0);
 }
 
 int

@@ -14,7 +14,8 @@ plan() {
 }
 
 # A call of FILE on RANKS GPUs of MACHINE whose links are SCALE times slower; sets `reached`, GB/s with links as they
-# are, and `busy`, how many CPUs worked. The first ranks are on the GPUs of CUDA_VISIBLE_DEVICES.
+# are, `busy`, how many CPUs worked, and `late`, ms: how late threads woke up. The first ranks are on
+# the GPUs of CUDA_VISIBLE_DEVICES.
 measure() {
 	local file=$1 machine=$2 ranks=$3 scale=$4 coll=$5 bytes=$6 gpus=$build/tests/virtual_gpu real user sys seconds
 	local TIMEFORMAT='%R %U %S'
@@ -26,7 +27,7 @@ measure() {
 		cat "$work/seconds" "$work/times" >&2
 		return 1
 	}
-	seconds=$(cat "$work/seconds")
+	read -r seconds late <"$work/seconds"
 	read -r real user sys < <(tail -n 1 "$work/times")
 	reached=$(awk -v b="$bytes" -v s="$seconds" -v x="$scale" 'BEGIN { printf "%.3f", b / s * x / 1e9 }')
 	busy=$(awk -v r="$real" -v u="$user" -v s="$sys" 'BEGIN { printf "%.1f", (u + s) / r }')

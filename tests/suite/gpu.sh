@@ -64,6 +64,17 @@ fi
 [ ! "$full" ] || run asan/ matrix -n 3 -c 100 "built in, 3 processes"
 [ ! "$full" ] || run tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, 4 threads"
 
+# A fence takes 2 us of the virtual machine, and whoever wakes up late more.
+VIRTUAL_GPU_SCALE=2000 BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/measured run "" matrix -n 3 -c 2 "chunks are measured"
+expect "what chunks cost is the same on all ranks" [ "$(sed -n 's/.*INFO chunks, measured: //p' "$work/measured" |
+	sort -u | wc -l) $(grep -c 'INFO chunks, measured: ' "$work/measured")" = "1 3" ]
+fence=$(sed -n 's/.*INFO chunks, measured: .* each, \([0-9]*\) ns a fence, .*/\1/p' "$work/measured" | head -n 1)
+expect "a fence takes what it costs" [ "${fence:-0}" -ge 2000 ]
+expect "and no more" [ "${fence:-0}" -lt 4000 ]
+BLINK_MEASURE=0 BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/assumed run "" matrix -n 2 -c 2 "chunks are not measured"
+expect "BLINK_MEASURE=0: what is assumed" [ "$(grep -c 'INFO chunks, assumed: 1500 ns each, 2000 ns a fence' \
+	"$work/assumed")" = 2 ]
+
 # ---- the command for a machine with GPUs ----
 
 if [ "$full" ]; then

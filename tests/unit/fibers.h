@@ -389,6 +389,12 @@ virtual_gpu_pause(void)
 }
 
 APART uint64_t
+virtual_gpu_device_time(void)
+{
+	return virtual_gpu_time();
+}
+
+APART uint64_t
 virtual_gpu_time(void)
 {
 	struct timespec t;

@@ -108,7 +108,8 @@ static int
 chunks_wrong(int64_t bytes, int blocks, int depth)
 {
 	const struct gpu_asked a = { .message = bytes, .longest = bytes / 24 + 1, .size = 4, .rings = 2, .segments = 6,
-	    .stages = 2, .moved = bytes / 4, .n_ranks = 8, .blocks = blocks, .depth = depth, .ring_bytes = 4 * MIB };
+	    .stages = 2, .moved = bytes / 4, .n_ranks = 8, .blocks = blocks, .depth = depth, .ring_bytes = 4 * MIB,
+	    .cost = { .chunk_ns = 4096, .rate = 20000 } };
 	struct gpu_sizes s;
 	struct blink_error err = { 0 };
 	if (gpu_sizes_choose(&a, &s, &err) != blinkSuccess)
@@ -201,6 +202,24 @@ layouts_fit(void)
 	return good;
 }
 
+/* The trees of an allreduce over a DGX-1V, in 24ths: as many strips as blocks where that can be, and no more. */
+static bool
+strips_right(int blocks, int want)
+{
+	const int64_t unit = MIB, segment[] = { 6 * unit, 5 * unit, 5 * unit, 4 * unit, 3 * unit, unit };
+	const struct gpu_asked a = { .message = 96 * unit, .longest = 6 * unit + 1, .size = 4, .rings = 2,
+	    .segments = 6, .stages = 2, .moved = 24 * unit, .n_ranks = 8, .blocks = blocks, .depth = 8,
+	    .ring_bytes = 4 * MIB, .segment = segment, .n_segments = 6 };
+	struct gpu_sizes s;
+	struct blink_error err = { 0 };
+	int strips = 0;
+	if (gpu_sizes_choose(&a, &s, &err) != blinkSuccess)
+		return false;
+	for (int i = 0; i < 6; i++)
+		strips += (int)((segment[i] + s.strip - 1) / s.strip);
+	return 2 * strips == want;
+}
+
 /* Where a peer's memory is mapped on both routes, that it can be accessed decides for all but what avoids NVLink. */
 static bool
 routes_right(void)
@@ -240,6 +259,8 @@ main(void)
 		for (int depth = 2; depth < 12; depth++)
 			for (int blocks = 16; blocks <= 132; blocks += 29)
 				chunks += chunks_wrong(bytes, blocks, depth);
+	failed |= report(!strips_right(20, 20) || !strips_right(13, 12) || !strips_right(64, 62),
+	    "as many strips of segments that are known as there are blocks");
 	failed |= report(chunks, "chunks of whole rounds, of about the best length");
 	const struct gpu_asked many = { .message = 4, .longest = 1, .size = 4, .rings = GPU_FLAGS + 1, .n_ranks = 2,
 	    .blocks = 64, .ring_bytes = MIB, .packet_bytes = MIB };

@@ -506,6 +506,13 @@ virtual_gpu_time(void)
 	return (uint64_t)clock_ns();
 }
 
+uint64_t
+virtual_gpu_device_time(void)
+{
+	int64_t scale = setting("VIRTUAL_GPU_SCALE", 0);
+	return (uint64_t)(clock_ns() / (scale > 0 ? scale : 1));
+}
+
 void
 virtual_gpu_barrier_of(int number, unsigned threads)
 {

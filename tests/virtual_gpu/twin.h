@@ -67,6 +67,9 @@ void virtual_gpu_pause(void);
 /* ns, as globaltimer. */
 uint64_t virtual_gpu_time(void);
 
+/* The same where links are slowed down: as if they were not. */
+uint64_t virtual_gpu_device_time(void);
+
 #pragma GCC visibility pop
 #ifdef __cplusplus
 }

@@ -272,6 +272,8 @@ time_now(void)
 	return ns;
 }
 
+#define time_of_device time_now
+
 FN void
 pause_thread(void)
 {
@@ -295,6 +297,7 @@ struct answers {
 #define fence virtual_gpu_fence
 #define add4 virtual_gpu_add
 #define time_now virtual_gpu_time
+#define time_of_device virtual_gpu_device_time
 #define pause_thread virtual_gpu_pause
 
 FN bool

@@ -13,6 +13,7 @@ void blink_move(const void *parameter);
 void blink_copies_begin(const void *parameter);
 void blink_copies_end(const void *parameter);
 void blink_messages(const void *parameter);
+void blink_measure(const void *parameter);
 
 #define COLLECTIVE(name) { #name, sizeof(struct gpu_call), GPU_THREADS, name },
 #define LIST(code, name, T, U, kind, read, write, with) \
@@ -27,5 +28,6 @@ const struct virtual_kernel virtual_gpu_kernels[] = {
 	COLLECTIVE(blink_copies_begin)
 	COLLECTIVE(blink_copies_end)
 	{ "blink_messages", sizeof(struct gpu_exchange), GPU_THREADS, blink_messages },
+	{ "blink_measure", sizeof(struct gpu_measure), GPU_THREADS, blink_measure },
 	{ NULL, 0, 0, NULL },
 };
