@@ -133,7 +133,8 @@ static bool
 hubs_have_blocks(void)
 {
 	struct gpu_asked a = { .message = 64 * MIB, .longest = 2 * MIB + 1, .size = 4, .rings = 2, .segments = 8,
-	    .stages = 2, .moved = 16 * MIB, .n_ranks = 8, .blocks = 33, .depth = 2, .ring_bytes = 4 * MIB };
+	    .stages = 2, .moved = 16 * MIB, .n_ranks = 8, .blocks = 33, .depth = 2, .ring_bytes = 4 * MIB,
+	    .cost = { .chunk_ns = 1500, .rate = 20000 } };
 	struct gpu_sizes few, many, chains;
 	struct blink_error err = { 0 };
 	gpu_sizes_choose(&a, &few, &err);
