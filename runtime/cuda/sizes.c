@@ -181,7 +181,8 @@ chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 	int64_t alone = greatest(5, cost->rate), hops = asked->depth > 2 ? asked->depth - 1 : 1;
 	int64_t own = asked->rate > 0 ? (int64_t)((Wide)strip * asked->rate / greatest(1, asked->message)) : alone / 2;
 	int64_t all = asked->rate * asked->stages / greatest(1, asked->blocks);	/* strips of a block */
-	int64_t share = between(1, greatest(own, all), alone / 5 * 4), free = least(cost->chunk_ns * alone / 1000, COST_MOST);
+	int64_t share = between(1, greatest(own, all), alone / 5 * 4);
+	int64_t free = least(cost->chunk_ns * alone / 1000, COST_MOST);
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) / hops * free);
 	best = least(best, cost->chunk_ns * share / 1000 * alone / (alone - share));
 	best = greatest(best, cost->fence_ns * share / 4000);
