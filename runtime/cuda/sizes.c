@@ -44,6 +44,7 @@ enum {
 	CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* a vector of each thread that moves data */
 	CHUNK_ROUND = 4 * CHUNK_SHORT,
 	CHUNK_MOST = 3 * CHUNK_ROUND,
+	MESSAGE_STRIP = 128 << 10,	/* bytes that are worth a channel: less, and blocks take turns in alltoalls */
 	MESSAGE_SHORT = 16 * GPU_THREADS,
 	MESSAGE_ROUND = 4 * MESSAGE_SHORT,
 	COPIES_OF_HOP = 8,
@@ -271,7 +272,7 @@ parts_of(int64_t whole, int64_t part)
 void
 gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct gpu_message_sizes *out)
 {
-	int64_t strip = parts_of(greatest(FLAG_STRIP, parts_of(bytes, channels)), MESSAGE_SHORT) * MESSAGE_SHORT;
+	int64_t strip = parts_of(greatest(MESSAGE_STRIP, parts_of(bytes, channels)), MESSAGE_SHORT) * MESSAGE_SHORT;
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) * MESSAGE_COST);
 	int64_t chunks = parts_of(strip, between(MESSAGE_ROUND, best, slot_bytes));
 	int64_t chunk = least(parts_of(parts_of(strip, chunks), MESSAGE_SHORT) * MESSAGE_SHORT, slot_bytes);

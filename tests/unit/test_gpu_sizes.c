@@ -179,7 +179,7 @@ messages_divided(void)
 	gpu_message_sizes_choose(8 * KIB, GPU_CHANNELS, 256 * KIB, &few);
 	gpu_message_sizes_choose(256 * KIB, GPU_CHANNELS, 256 * KIB, &some);
 	gpu_message_sizes_choose(256 * MIB, GPU_CHANNELS, 256 * KIB, &many);
-	return few.channels == 1 && some.channels == 8 && many.channels == GPU_CHANNELS && many.chunk == 256 * KIB;
+	return few.channels == 1 && some.channels == 2 && many.channels == GPU_CHANNELS && many.chunk == 256 * KIB;
 }
 
 /* Memory of a pair for messages: the same on all its ranks, and less where there are many. */
