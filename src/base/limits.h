@@ -25,7 +25,7 @@ enum {
 	LIMIT_VERTICES = 1 << 18,		/* GPUs, CPUs, switches, NICs */
 	LIMIT_LINKS = 1 << 20,		/* one per direction */
 	LIMIT_LINK_COUNT = 1024,	/* physical links that one link bundles */
-	LIMIT_TREES = 1 << 17,		/* of one schedule: an alltoall of 362 ranks has as many pairs */
+	LIMIT_TREES = 1 << 19,		/* of one schedule: an alltoall of 724 ranks has as many pairs */
 	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less;
 					 * 32 bytes each over two links, and 0.6 us to read and check */
 	LIMIT_PAIR_RANKS = 4096,	/* of tables of all pairs of ranks: 24 bytes each */

@@ -2,7 +2,7 @@
  *
  * Broadcast, reduce: the least capacity that leaves a side with the root (enters it), over all other ranks.
  * Allreduce: partition.c. Allgather, reducescatter, gather, scatter: the least of capacity of a cut / blocks that
- * must cross it, by Newton's method. Alltoall: cuts around single ranks; no cut need be tight. */
+ * must cross it, by Newton's method. Alltoall: cuts around single ranks and servers; no cut need be tight. */
 #include "graph/flow.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
@@ -120,13 +120,63 @@ ratio_cuts(Ctx *ctx, const Topology *topo, const Symmetry *sym, Flow *f, Collect
 	return OK;
 }
 
+/* A server: what its cuts depend on, as a rule. */
+struct server {
+	int64_t leaving, entering;	/* of links between it and the rest */
+	int64_t ranks;
+};
+
+static Status
+list_servers(Ctx *ctx, const Topology *topo, struct server **out)
+{
+	struct server *server;
+	TRY(TEMP(ctx, server, topo->n_nodes));
+	for (int r = 0; r < topo->n_ranks; r++)
+		server[topo->vertex[r].node].ranks++;
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = topo->vertex[topo->link[l].from].node, to = topo->vertex[topo->link[l].to].node;
+		if (from != to && from >= 0)
+			server[from].leaving += topo->link[l].capacity;
+		if (from != to && to >= 0)
+			server[to].entering += topo->link[l].capacity;
+	}
+	*out = server;
+	return OK;
+}
+
+/* Cuts around one of each kind of server, and around all others. */
+static Status
+server_cuts(Ctx *ctx, const Topology *topo, Flow *f, Collective coll, Bound *bound)
+{
+	struct server *server;
+	bool lower;
+	if (topo->n_nodes < 2)
+		return OK;
+	TRY(list_servers(ctx, topo, &server));
+	for (int s = 0; s < topo->n_nodes; s++) {
+		int first = 0;
+		while (memcmp(&server[first], &server[s], sizeof *server) != 0)
+			first++;
+		for (int others = 0; others < 2 && first == s && !out_of_time(ctx, FLOW_WORK(topo)); others++) {
+			flow_reset(f, 1, false);
+			for (int r = 0; r < topo->n_ranks; r++)
+				((topo->vertex[r].node == s) != others ? flow_from_source
+				    : flow_to_sink)(f, r, FLOW_INFINITE);
+			flow_max(f);
+			TRY(keep_side(ctx, topo, f, coll, -1, bound, &lower));
+		}
+	}
+	return OK;
+}
+
 static Status
 block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
 {
 	Flow f;
 	TRY(flow_new(ctx, topo, &f));
 	TRY(single_cuts(ctx, topo, sym, &f, coll, root, bound));
-	return coll == ALLTOALL ? OK : ratio_cuts(ctx, topo, sym, &f, coll, root, bound);
+	return coll == ALLTOALL ? server_cuts(ctx, topo, &f, coll, bound)
+	    : ratio_cuts(ctx, topo, sym, &f, coll, root, bound);
 }
 
 /* ---- where time is over ---- */

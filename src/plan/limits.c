@@ -351,16 +351,19 @@ plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask 
 	return serves ? OK : fail_pairs(ctx, topo, ask->coll);
 }
 
-/* Where the list of all trees is past its limit, a few of which the others are images; with a root, another way to a
- * list. */
+/* Where the list of all trees is past its limit, or takes tens of megabytes, a few of which the others are images; with
+ * a root, another way to a list. */
 Status
 plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 {
+	enum { MANY_TREES = 1 << 17 };
 	const Ask *ask = in->ask;
+	bool lists = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts;
+	bool many = !lists && collective_demands(ask->coll, in->topo->n_ranks) > MANY_TREES;
 	Packing *pack;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
-	Status status = plan_listed(ctx, in, out);
-	if (status != LIMIT || ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts)
+	Status status = many ? LIMIT : plan_listed(ctx, in, out);
+	if (status != LIMIT || lists)
 		return status;
 	const Error error = ctx->error;
 	Bound proof = *in->bound;
@@ -368,6 +371,8 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
 	if (!pack && ask->coll == ALLTOALL)
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
+	if (!pack && many)
+		return plan_listed(ctx, in, out);
 	if (!pack)
 		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
 	if (!pack && in->topo->n_ranks > LIMIT_PAIR_RANKS)

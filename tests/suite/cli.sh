@@ -387,11 +387,11 @@ for number in 0 0.99 0.0; do
 	does "--tolerance $number" -q --tolerance $number -g 0,1,2 "$v"
 done
 for option in max-depth max-trees; do
-	for number in 0 -1 +1 1.0 1e1 "" x " 1" "1 " 131073 99999999999999999999 0x10 inf --; do
+	for number in 0 -1 +1 1.0 1e1 "" x " 1" "1 " 524289 99999999999999999999 0x10 inf --; do
 		every 3 || continue
 		fails "--$option '$number'" 2 "--$option: " --$option="$number" "$v"
 	done
-	does "--$option 131072" -q --$option 131072 -g 0,1,2 "$v"
+	does "--$option 524288" -q --$option 524288 -g 0,1,2 "$v"
 done
 for time in 0 0s -1s +1s "" s ms 1h 1S "1 s" " 1s" .5s 1e3 0.0001ms 99999999s 99999999999999999999 inf 1ss; do
 	every 3 || continue

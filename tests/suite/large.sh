@@ -102,10 +102,10 @@ def put(name, n, collective, trees):
         file.write(json.dumps(doc))
 def edge(s, d):
     return [s, d, [2 * s, 2 * d + 1]]
-N, MANY = 4096, 131072
-# Each block, in 32 parts, is where it belongs; no other rank gets it.
+N, MANY = 4096, 524288
+# Each block, in 128 parts, is where it belongs; no other rank gets it.
 segments = [[f"{2 * t + 1}/{2 * MANY}", f"1/{2 * MANY}"] for t in range(MANY)]
-own = [{"segment": segment, "root": t // 32, "to": [t // 32]} for t, segment in enumerate(segments)]
+own = [{"segment": segment, "root": t // 128, "to": [t // 128]} for t, segment in enumerate(segments)]
 put("own", N, "allgather", own)
 put("empty", N, "allreduce", [{"segment": segment, "root": 0} for segment in segments])
 # Sums of sums: after 64 rounds 2^64 times the data of rank 0, if anyone counted.
@@ -117,20 +117,20 @@ if sys.argv[2]:
     put("values", 2, "allreduce", [{"segment": ["0/1", "1/1"], "root": 0, "other": [0] * 1024}] * 17000)
 put("too-many", 2, "allreduce", [0] * (MANY + 1))
 END
-expect_exit "131072 trees that move nothing" 6 "$blinkc" check "$work/own.json"
-expect "131072 trees that move nothing: what it says" grep -qF \
-	"trees[0].segment: starts at 1/262144: rank 0 wants 0/1 next" "$work/err"
-expect_exit "131072 trees that reduce nothing" 6 "$blinkc" check "$work/empty.json"
-expect "131072 trees that reduce nothing: what it says" grep -qF \
+expect_exit "524288 trees that move nothing" 6 "$blinkc" check "$work/own.json"
+expect "524288 trees that move nothing: what it says" grep -qF \
+	"trees[0].segment: starts at 1/1048576: rank 0 wants 0/1 next" "$work/err"
+expect_exit "524288 trees that reduce nothing" 6 "$blinkc" check "$work/empty.json"
+expect "524288 trees that reduce nothing: what it says" grep -qF \
 	"trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
 expect_exit "sums of sums" 3 "$blinkc" check "$work/doublings.json"
 expect "sums of sums: what it says" grep -qF "trees[0].up[3998]: rank 0: sends twice" "$work/err"
 expect_exit "all ranks in to" 6 "$blinkc" check "$work/to-all.json"
-expect "all ranks in to: what it says" grep -qF "trees[0].segment: starts at 1/262144" "$work/err"
+expect "all ranks in to: what it says" grep -qF "trees[0].segment: starts at 1/1048576" "$work/err"
 if [ "$full" ]; then
 	expect_exit "17 million values" 6 "$blinkc" check "$work/values.json"
 	expect "17 million values: what it says" grep -qF \
 		"trees[0]: rank 0 ends with 0 times the data of rank 1: want 1" "$work/err"
 fi
-expect_exit "131073 trees" 4 "$blinkc" check "$work/too-many.json"
-expect "131073 trees: what it says" grep -qF "trees: 131073 entries: want at most 131072" "$work/err"
+expect_exit "524289 trees" 4 "$blinkc" check "$work/too-many.json"
+expect "524289 trees: what it says" grep -qF "trees: 524289 entries: want at most 524288" "$work/err"

@@ -411,7 +411,7 @@ prove(struct paths *p, Bound *proof)
 /* ---- all of it ---- */
 
 static Status
-paths_new(Ctx *ctx, const Topology *topo, struct paths *p)
+paths_new(Ctx *ctx, const Topology *topo, const Bound *known, struct paths *p)
 {
 	double mean = 0;
 	*p = (struct paths){ .ctx = ctx, .topo = topo, .n_ranks = topo->n_ranks, .n_links = topo->n_links,
@@ -430,6 +430,7 @@ paths_new(Ctx *ctx, const Topology *topo, struct paths *p)
 		mean += (double)topo->link[l].capacity / p->n_links;
 	for (int l = 0; l < p->n_links; l++)
 		p->capacity[l] = (double)topo->link[l].capacity / mean;
+	p->known = collective_shares(ALLTOALL, topo->n_ranks) * mean / frac_double(known->rate);
 	return OK;
 }
 
@@ -438,6 +439,8 @@ plan_paths(struct paths *p, Packing **out, Bound *proof)
 {
 	bool detours;
 	TRY(paths_start(p));
+	if (p->reached)
+		return make_packing(p, false, out);
 	if (progress(p->ctx, "linear program") > 0)
 		TRY(improve(p));
 	TRY(detours_help(p, &detours));
@@ -451,7 +454,7 @@ pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct paths p;
 	*out = NULL;
-	TRY(paths_new(ctx, topo, &p));
+	TRY(paths_new(ctx, topo, proof, &p));
 	Status status = plan_paths(&p, out, proof);
 	lp_release();
 	TRY(status);

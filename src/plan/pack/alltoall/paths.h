@@ -36,7 +36,9 @@ struct paths {
 	/* Prices of links, all times capacity together n_links. */
 	double *y;		/* current */
 	double *best_y;		/* those that prove the best bound so far, */
-	double bound;		/* of the load of the fullest link, relative to its capacity */
+	double bound;		/* of the load of the fullest link, relative to its capacity; */
+	double known;		/* the same by the bound that was known before, */
+	bool reached;		/* and key paths alone are at that */
 	int64_t *price;		/* as the searches have them, */
 	int price_bits;		/* of the highest */
 	int64_t *distance;	/* of ranks from the source of the last search */
@@ -87,7 +89,7 @@ int paths_demand(const struct paths *p, int from, int to);
 /* ---- paths_start.c ------------------------------------------------------------------------------------------- */
 
 /* A key path for each demand, so that the loads of links are near each other where prices want it, a few detours that
- * cost about as much, and p->best_y. */
+ * cost about as much, and p->best_y; or key paths alone, and p->reached. */
 Status paths_start(struct paths *p);
 
 /* ---- paths_master.c ------------------------------------------------------------------------------------------ */

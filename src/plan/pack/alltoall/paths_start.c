@@ -8,6 +8,8 @@
  * takes over a part of what the loads miss the target by, so that loads come to within a path of the target where they
  * can, and the mean of y is a good guess at the prices of the optimum: its bound is within 1e-4 of it. Paths that were
  * the best in the last sweeps, but for the last of them, are the first detours: they cost about as much.
+ * Where whole paths are at the bound that was known, as the shortest ones of a cluster that lost a GPU often are, that
+ * is the end.
  * From: Hestenes 1969 and Powell 1969 for the method of multipliers; whole paths are ours. */
 #include "base/array.h"
 #include "plan/pack/alltoall/paths.h"
@@ -17,6 +19,7 @@
 
 enum { SWEEPS = 90, SWEEPS_KEPT = 10, PATHS_KEPT = 2 };	/* of which paths are kept, and of a demand */
 
+#define EXACT 1e-12		/* relative: no more than doubles lose */
 #define HOP_PRICE 0.02	/* of a link of mean capacity, whatever its load: where links have room, paths are short */
 
 struct start {
@@ -161,6 +164,15 @@ sweep(struct start *s, int number)
 	return OK;
 }
 
+static double
+fullest(const struct paths *p)
+{
+	double most = 0;
+	for (int l = 0; l < p->n_links; l++)
+		most = fmax(most, p->load[l] / p->capacity[l]);
+	return most;
+}
+
 /* The better of the last prices and their mean. */
 static void
 keep_prices(struct start *s)
@@ -190,6 +202,9 @@ paths_start(struct paths *p)
 	for (int number = 0; number <= SWEEPS && !p->ctx->late; number++) {
 		s.keeps = number >= SWEEPS - SWEEPS_KEPT;
 		TRY(sweep(&s, number));
+		p->reached = fullest(p) <= p->known * (1 + EXACT);
+		if (p->reached)
+			return OK;
 		s.stiffness *= pow(last / first, 1.0 / SWEEPS);
 	}
 	keep_prices(&s);
