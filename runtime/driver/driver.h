@@ -19,8 +19,8 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUme
 #endif
 #else
 typedef int CUresult, CUdevice, CUdevice_attribute, CUdevice_P2PAttribute, CUpointer_attribute, CUfunction_attribute,
-    CUmemAllocationHandleType, CUmemAllocationGranularity_flags, CUstreamCaptureMode, CUstreamCaptureStatus,
-    CUmemcpySrcAccessOrder;
+    CUmemAllocationHandleType, CUmemAllocationGranularity_flags, CUmulticastGranularity_flags, CUstreamCaptureMode,
+    CUstreamCaptureStatus, CUmemcpySrcAccessOrder;
 typedef unsigned long long CUdeviceptr, CUmemGenericAllocationHandle, cuuint64_t;
 typedef unsigned int cuuint32_t;
 typedef struct CUctx_st *CUcontext;
@@ -61,6 +61,13 @@ typedef struct {
 	CUmemLocation location;
 	int flags;			/* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 } CUmemAccessDesc;
+
+/* Of a multicast object. */
+typedef struct {
+	unsigned int numDevices;
+	size_t size;
+	unsigned long long handleTypes, flags;
+} CUmulticastObjectProp;
 
 /* Of copies in a batch. */
 typedef struct {
@@ -139,6 +146,7 @@ typedef union {
 	X(CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, 122)              \
 	X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)        \
 	X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103) \
+	X(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 132)                        \
 	X(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, 1)                         \
 	X(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 2)                         \
 	X(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 3)                  \
@@ -162,6 +170,8 @@ typedef union {
 	X(CU_MEM_ACCESS_FLAGS_PROT_READWRITE, 3)                               \
 	X(CU_MEM_ALLOC_GRANULARITY_MINIMUM, 0)                                 \
 	X(CU_MEM_ALLOC_GRANULARITY_RECOMMENDED, 1)                             \
+	X(CU_MULTICAST_GRANULARITY_MINIMUM, 0)                                 \
+	X(CU_MULTICAST_GRANULARITY_RECOMMENDED, 1)                             \
 	X(CU_STREAM_DEFAULT, 0)                                                \
 	X(CU_STREAM_NON_BLOCKING, 1)                                           \
 	X(CU_EVENT_DEFAULT, 0)                                                 \
@@ -256,6 +266,15 @@ enum driver_constant {
 	X(vmm_import, cuMemImportFromShareableHandle, 0,                       \
 	    (CUmemGenericAllocationHandle *handle, void *in, CUmemAllocationHandleType type)) \
 	X(vmm_retain, cuMemRetainAllocationHandle, 0, (CUmemGenericAllocationHandle *handle, void *address)) \
+	X(multicast_create, cuMulticastCreate, 0,                              \
+	    (CUmemGenericAllocationHandle *object, const CUmulticastObjectProp *what)) \
+	X(multicast_add, cuMulticastAddDevice, 0, (CUmemGenericAllocationHandle object, CUdevice device)) \
+	X(multicast_bind, cuMulticastBindMem, 0, (CUmemGenericAllocationHandle object, size_t at, \
+	    CUmemGenericAllocationHandle memory, size_t offset, size_t bytes, unsigned long long flags)) \
+	X(multicast_unbind, cuMulticastUnbind, 0,                              \
+	    (CUmemGenericAllocationHandle object, CUdevice device, size_t at, size_t bytes)) \
+	X(multicast_granularity, cuMulticastGetGranularity, 0,                 \
+	    (size_t *bytes, const CUmulticastObjectProp *what, CUmulticastGranularity_flags which)) \
 	X(ipc_get, cuIpcGetMemHandle, 1, (CUipcMemHandle *handle, CUdeviceptr memory)) \
 	X(ipc_open, cuIpcOpenMemHandle_v2, 1, (CUdeviceptr *memory, CUipcMemHandle handle, unsigned flags)) \
 	X(ipc_close, cuIpcCloseMemHandle, 1, (CUdeviceptr memory))             \

@@ -11,6 +11,7 @@
 	X(CUfunction_attribute, 4)                                             \
 	X(CUmemAllocationHandleType, 4)                                        \
 	X(CUmemAllocationGranularity_flags, 4)                                 \
+	X(CUmulticastGranularity_flags, 4)                                     \
 	X(CUstreamCaptureMode, 4)                                              \
 	X(CUstreamCaptureStatus, 4)                                            \
 	X(CUdeviceptr, 8)                                                      \
@@ -23,6 +24,7 @@
 	X(CUmemLocation, 8)                                                    \
 	X(CUmemAllocationProp, 32)                                             \
 	X(CUmemAccessDesc, 12)                                                 \
+	X(CUmulticastObjectProp, 32)                                           \
 	X(CUmemcpyAttributes, 24)                                              \
 	X(CUstreamBatchMemOpParams, 48)
 
@@ -36,6 +38,10 @@
 	X(CUmemAllocationProp, allocFlags.compressionType, 24)                 \
 	X(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable, 25)            \
 	X(CUmemAllocationProp, allocFlags.usage, 26)                           \
+	X(CUmulticastObjectProp, numDevices, 0)                                \
+	X(CUmulticastObjectProp, size, 8)                                      \
+	X(CUmulticastObjectProp, handleTypes, 16)                              \
+	X(CUmulticastObjectProp, flags, 24)                                    \
 	X(CUmemAccessDesc, location, 0)                                        \
 	X(CUmemAccessDesc, flags, 8)                                           \
 	X(CUmemcpyAttributes, srcLocHint, 4)                                   \

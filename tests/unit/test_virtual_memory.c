@@ -73,6 +73,7 @@ static const struct role {
 	{ "refused", role_refused },
 	{ "refused-late", role_refused_late }, { "works", role_works }, { "touches", role_touches },
 	{ "owner", role_owner }, { "visible", role_visible }, { "no-device", role_no_device },
+	{ "multicast", role_multicast },
 };
 
 static int
@@ -111,6 +112,7 @@ main(int argc, char **argv)
 	test_create();
 	test_map();
 	test_capture();
+	test_multicast();
 	test_random(argc > 1 ? strtoull(argv[1], NULL, 10) : 1);
 	test_processes();
 	test_visible();

@@ -65,6 +65,7 @@ static struct {
 	int64_t capacity[DEVICES_MOST][DEVICES_MOST];	/* of the first links of the direct route */
 	char pci[DEVICES_MOST][NAME_BYTES], name[DEVICES_MOST][NAME_BYTES];
 	int capability;
+	bool multicasts;		/* a switch adds and copies */
 	struct route route[ENDS][ENDS][N_WAYS];	/* the host is the last of ENDS */
 	double slowest[2];		/* of all links of routes that are not fast, and that are: bytes/ns */
 	int64_t *clock;			/* of each link: when it is free, ns */
@@ -355,6 +356,8 @@ use_topology(Ctx *ctx, const Topology *topo)
 	if (scale > 0 && topo->n_links > 0 && !open_clocks(topo->n_links))
 		return setting_refused("VIRTUAL_GPU_STATE", "%m");
 	find_model(topo);
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		all.multicasts = all.multicasts || (topo->vertex[v].multicast && topo->vertex[v].reduce);
 	all.n = topo->n_ranks;
 	all.limited = scale > 0 && topo->n_links > 0;
 	return CUDA_SUCCESS;
@@ -441,6 +444,13 @@ device_capability(int device)
 {
 	(void)device;
 	return all.capability;
+}
+
+bool
+device_multicasts(int device)
+{
+	(void)device;
+	return all.multicasts;
 }
 
 /* ---- time ---- */

@@ -24,7 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HEADER_BYTES = 64 << 10, SMALL = 1 << 20, SKIP = 512 };
+enum { HEADER_BYTES = BLOCK_HEAD_BYTES, SMALL = 1 << 20, SKIP = 512 };
 #define MAGIC UINT64_C(0x7571a1677566d656)
 #define SPAN_MOST ((size_t)512 << 30)
 #define SPAN_LEAST ((size_t)8 << 30)
@@ -69,6 +69,12 @@ memory_lock(void)
 {
 	pthread_once(&all.once, start);
 	pthread_rwlock_wrlock(&all.lock);
+}
+
+void
+memory_read_lock(void)
+{
+	pthread_rwlock_rdlock(&all.lock);
 }
 
 void
@@ -241,7 +247,8 @@ block_create(int device, size_t bytes, enum block_use use, unsigned skip, struct
 {
 	struct block_header header = { .magic = MAGIC, .bytes = bytes, .use = (int)use,
 		.device = device_number(device), .skip = skip };
-	if (bytes > all.total || all.used[device] > all.total - bytes)
+	bool own = use != BLOCK_MULTICAST;	/* that has addresses and no memory */
+	if (own && (bytes > all.total || all.used[device] > all.total - bytes))
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	struct block *block = malloc(sizeof *block);
 	int fd = memfd_create("virtual-gpu", MFD_CLOEXEC);
@@ -253,9 +260,10 @@ block_create(int device, size_t bytes, enum block_use use, unsigned skip, struct
 			close(fd);
 		return CUDA_ERROR_OUT_OF_MEMORY;
 	}
-	write_junk(fd, bytes);
-	*block = (struct block){ .refs = 1, .fd = fd, .device = device, .bytes = bytes, .own = true };
-	all.used[device] += bytes;
+	if (own)
+		write_junk(fd, bytes);
+	*block = (struct block){ .refs = 1, .fd = fd, .device = device, .bytes = bytes, .own = own };
+	all.used[device] += own ? bytes : 0;
 	*out = block;
 	return CUDA_SUCCESS;
 }
@@ -293,6 +301,7 @@ block_release(struct block *block)
 	struct block_header header;
 	if (--block->refs > 0)
 		return;
+	team_close(block);
 	if (block->own) {
 		struct flock opened = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 		if (fcntl(block->fd, F_OFD_GETLK, &opened) == 0 && opened.l_type != F_UNLCK)
@@ -433,6 +442,8 @@ mapping_allows(const struct mapping *m, int device, bool writes, bool copy)
 	switch (m->kind) {
 	case MAPPING_VMM:
 		return (writes ? m->writes : m->reads) >> device & 1;
+	case MAPPING_MULTICAST:		/* for instructions of multicast objects alone (multicast.c) */
+		return false;
 	case MAPPING_ALLOC:
 	case MAPPING_IPC:
 		return copy || m->device == device || m->reads >> device & 1 ||

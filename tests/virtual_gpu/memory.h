@@ -11,12 +11,16 @@ struct block {
 	size_t bytes;
 	bool own;			/* of this process: counts against the device's memory */
 	bool shareable;			/* may be exported by file descriptor */
+	struct team *team;		/* of a multicast object, in this process; NULL: it is none */
 };
 
 /* The byte that fills new memory, at most its first JUNK_BYTES. */
 enum { JUNK = 0xdb, JUNK_BYTES = 1 << 20 };
 
-enum block_use { BLOCK_ALLOC, BLOCK_VMM };
+enum block_use { BLOCK_ALLOC, BLOCK_VMM, BLOCK_MULTICAST };
+
+/* Bytes of a file before its memory: the header, and of a multicast object its members (multicast.c). */
+enum { BLOCK_HEAD_BYTES = 64 << 10, BLOCK_MEMBERS_AT = 4 << 10 };
 
 /* The header: who opens the file finds what it is. */
 struct block_header {
@@ -33,7 +37,7 @@ CUresult block_open(int fd, enum block_use use, struct block_header *header, str
 void block_release(struct block *block);
 bool block_read_header(int fd, struct block_header *out);
 
-enum mapping_kind { MAPPING_ALLOC, MAPPING_IPC, MAPPING_VMM, MAPPING_HOST, MAPPING_REGISTERED };
+enum mapping_kind { MAPPING_ALLOC, MAPPING_IPC, MAPPING_VMM, MAPPING_HOST, MAPPING_REGISTERED, MAPPING_MULTICAST };
 
 /* What an address of the process means to devices. */
 struct mapping {
@@ -56,6 +60,7 @@ CUresult mapping_drop_when_idle(const void *at, enum mapping_kind kind);
 
 /* All below is called between these two. */
 void memory_lock(void);
+void memory_read_lock(void);		/* to look alone */
 void memory_unlock(void);
 
 /* Index of the mapping that has this address, -1: none. */
@@ -70,6 +75,26 @@ void mapping_granted(const struct mapping *m, int by);	/* reads or writes were g
 
 /* May a device access it? copy: as memory_access has it. */
 bool mapping_allows(const struct mapping *m, int device, bool writes, bool copy);
+
+/* ---- vmm.c: handles ---- */
+
+/* NULL: the number means nothing. */
+struct block *handle_block(CUmemGenericAllocationHandle number);
+
+/* The handle takes the reference to the block. */
+CUresult handle_add(struct block *block, CUmemGenericAllocationHandle *number);
+
+/* ---- multicast.c ---- */
+
+/* Open the members of a block that is a multicast object, and close them. */
+CUresult team_open(struct block *object);
+void team_close(struct block *object);
+
+/* Of such an object: have all devices been added? Is this one a member? */
+bool team_complete(const struct block *object);
+bool team_has(const struct block *object, int device);
+
+/* ---- */
 
 /* Addresses for memory of devices, `alignment` of a power of two at least of a page; at `wanted`, if that is free.
  * NULL: there are none. They are used again late. */

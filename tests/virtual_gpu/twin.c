@@ -38,6 +38,7 @@ enum { LOADS = __ATOMIC_RELAXED, STORES = __ATOMIC_RELAXED, ADDS = __ATOMIC_RELA
 #endif
 
 enum {
+	CUDA_ERROR_ILLEGAL_INSTRUCTION = 715,
 	CUDA_ERROR_MISALIGNED_ADDRESS = 716,
 	LATE_MOST = 64,			/* stores that a thread keeps in the weak mode */
 	LATE_ODDS = 4,			/* one in so many occasions lets go of one */
@@ -417,6 +418,57 @@ void
 virtual_gpu_store_flag(void *to, const void *from, unsigned bytes)
 {
 	store(self, to, from, bytes, true);
+}
+
+/* The bytes of all members; in the weak mode, too, loads come in order with what the thread itself has loaded early. */
+static int
+multicast_bytes(struct runner *r, const void *at, unsigned bytes, bool writes, char *out[DEVICES_MOST],
+    int owner[DEVICES_MOST])
+{
+	int n = 0;
+	if ((uintptr_t)at % bytes)
+		fail(r, CUDA_ERROR_MISALIGNED_ADDRESS);
+	CUresult error = multicast_access(r->c->device, at, bytes, writes, out, owner, &n);
+	if (error != CUDA_SUCCESS)
+		fail(r, error);
+	end_if_lost(r);
+	return n;
+}
+
+void
+virtual_gpu_multimem_load(const char *how, const void *from, void *to, unsigned bytes)
+{
+	struct runner *r = self;
+	char *at[DEVICES_MOST], value[DEVICES_MOST][16], *values[DEVICES_MOST];
+	int owner[DEVICES_MOST];
+	int n = multicast_bytes(r, from, bytes, false, at, owner);
+	for (int i = 0; i < n; i++) {
+		values[i] = value[i];
+		for (unsigned k = 0; k < bytes; k += 8)
+			get(value[i] + k, at[i] + k, bytes < 8 ? bytes : 8);
+	}
+	if (!switch_reduce(how, values, n, bytes, to))
+		fail(r, CUDA_ERROR_ILLEGAL_INSTRUCTION);
+}
+
+void
+virtual_gpu_multimem_store(void *to, const void *from)
+{
+	struct runner *r = self;
+	char *at[DEVICES_MOST];
+	int owner[DEVICES_MOST];
+	int n = multicast_bytes(r, to, 16, true, at, owner);
+	for (int i = 0; i < n; i++) {
+		bool late = r->weak && owner[i] != r->c->device;
+		for (unsigned k = 0; k < 16; k += 8) {
+			if (late)
+				keep(r, at[i] + k, (const char *)from + k, 8);
+			else
+				put(at[i] + k, (const char *)from + k, 8);
+		}
+		if (!late)
+			memory_stored(at[i], 16);
+	}
 }
 
 static int64_t fences_left;

@@ -143,6 +143,15 @@ size_t memory_total(void);
 /* Where the bytes of a pointer are, which memory_access has allowed: of the host or of a device. */
 void *memory_bytes(const void *at);
 
+/* multicast.c. The bytes that all members have at an address of a multicast object, and whose they are: in the order of
+ * their numbers, *n of them. Fails: ILLEGAL_ADDRESS. */
+CUresult multicast_access(int device, const void *at, size_t bytes, bool writes, char *out[DEVICES_MOST],
+    int owner[DEVICES_MOST], int *n);
+
+/* switch.c. What an NVSwitch makes of the values that n members have: `how` as multimem.ld_reduce has it behind its
+ * scope, without .vN: "add.u32", "add.acc::f32.f16x2". false: there is no such instruction. */
+bool switch_reduce(const char *how, char *const value[], int n, unsigned bytes, char *to);
+
 /* ---- links.c: the topology, and how long data take ---- */
 
 /* Read the topology: for cuInit. Fails: INVALID_VALUE, after a message; NO_DEVICE. *n: devices that are visible: 0 to
@@ -162,6 +171,7 @@ int link_rank(int from, int to);			/* CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK *
 const char *device_pci_id(int device);			/* "0000:1a:00.0" */
 const char *device_name(int device);
 int device_capability(int device);			/* 70: 7.0 */
+bool device_multicasts(int device);			/* behind a switch that adds and copies */
 
 /* Wait until `bytes` more may have crossed the links from one device to another (HOST: host memory): straight, or,
  * without memory_direct, over PCIe and memory of the host. Returns at once where there is no limit. Links have a rate

@@ -5,8 +5,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { GRANULARITY = 2 << 20 };
+enum { GRANULARITY = 2 << 20, TEAM_LOOKS_US = 500 };
 
 struct reservation {
 	char *base;
@@ -43,9 +44,16 @@ find_handle(CUmemGenericAllocationHandle number)
 	return h;
 }
 
-/* The handle of a block takes the reference to it; refs 1. */
-static CUresult
-add_handle(struct block *block, CUmemGenericAllocationHandle *number)
+struct block *
+handle_block(CUmemGenericAllocationHandle number)
+{
+	const struct handle *h = *find_handle(number);
+	return h ? h->block : NULL;
+}
+
+/* refs 1. */
+CUresult
+handle_add(struct block *block, CUmemGenericAllocationHandle *number)
 {
 	struct handle *h = malloc(sizeof *h);
 	if (!h)
@@ -143,7 +151,7 @@ cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAlloc
 	result = block_create(what->location.id, bytes, BLOCK_VMM, 0, &block);
 	if (result == CUDA_SUCCESS) {
 		block->shareable = what->requestedHandleTypes != 0;
-		result = add_handle(block, handle);
+		result = handle_add(block, handle);
 		if (result != CUDA_SUCCESS)
 			block_release(block);
 	}
@@ -180,7 +188,7 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 		struct handle *h = handles;
 		while (h && h->block != block)
 			h = h->next;
-		result = h ? CUDA_SUCCESS : add_handle(block, handle);
+		result = h ? CUDA_SUCCESS : handle_add(block, handle);
 		if (h) {
 			h->refs++;
 			*handle = h->number;
@@ -206,7 +214,8 @@ reserved(const char *at, size_t bytes)
 static CUresult
 map_block(char *at, size_t bytes, size_t offset, struct block *block)
 {
-	struct mapping m = { .base = at, .bytes = bytes, .kind = MAPPING_VMM, .device = block->device, .block = block };
+	struct mapping m = { .base = at, .bytes = bytes, .kind = block->team ? MAPPING_MULTICAST : MAPPING_VMM,
+		.device = block->team ? HOST : block->device, .block = block };
 	if (!reserved(at, bytes) || mapping_overlaps(at, bytes) || bytes > block->bytes || offset != 0)
 		return CUDA_ERROR_INVALID_VALUE;
 	CUresult result = pages_map(at, bytes, block, offset);
@@ -219,6 +228,20 @@ map_block(char *at, size_t bytes, size_t offset, struct block *block)
 	return result;
 }
 
+/* Of a multicast object: as CUDA does, for ever if a device is never added. */
+static void
+wait_for_team(CUmemGenericAllocationHandle handle)
+{
+	for (bool complete = false; !complete;) {
+		memory_lock();
+		const struct block *block = handle_block(handle);
+		complete = !block || !block->team || team_complete(block);
+		memory_unlock();
+		if (!complete)
+			usleep(TEAM_LOOKS_US);
+	}
+}
+
 CUresult
 cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
     unsigned long long flags)
@@ -226,9 +249,10 @@ cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocatio
 	ENTER(cuMemMap);
 	if (bytes == 0 || !aligned(address) || !aligned(bytes) || flags != 0)
 		return CUDA_ERROR_INVALID_VALUE;
+	wait_for_team(handle);
 	memory_lock();
-	const struct handle *h = *find_handle(handle);
-	CUresult result = h ? map_block((char *)(uintptr_t)address, bytes, offset, h->block) :
+	struct block *block = handle_block(handle);
+	CUresult result = block ? map_block((char *)(uintptr_t)address, bytes, offset, block) :
 	    CUDA_ERROR_INVALID_VALUE;
 	memory_unlock();
 	return result;
@@ -243,7 +267,7 @@ mappings_of(CUdeviceptr address, size_t bytes, int *first, int *n)
 	for (*n = 0; at < end; (*n)++) {
 		int i = *first + *n;
 		if (*first < 0 || i >= mapping_count() || mapping_number(i)->base != at ||
-		    mapping_number(i)->kind != MAPPING_VMM)
+		    (mapping_number(i)->kind != MAPPING_VMM && mapping_number(i)->kind != MAPPING_MULTICAST))
 			return false;
 		at += mapping_number(i)->bytes;
 	}
@@ -274,6 +298,8 @@ check_access(const struct mapping *m, const CUmemAccessDesc *access)
 	if ((int)access->location.type != CU_MEM_LOCATION_TYPE_DEVICE || (flags != CU_MEM_ACCESS_FLAGS_PROT_NONE &&
 	    flags != CU_MEM_ACCESS_FLAGS_PROT_READ && flags != CU_MEM_ACCESS_FLAGS_PROT_READWRITE))
 		return CUDA_ERROR_INVALID_VALUE;
+	if (m->kind == MAPPING_MULTICAST)
+		return device_valid(device) && team_has(m->block, device) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 	return device >= 0 && device < devices() && (device == m->device || linked(device, m->device)) ?
 	    CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
 }
@@ -341,9 +367,14 @@ cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, void *in, C
 		return CUDA_ERROR_INVALID_VALUE;
 	memory_lock();
 	CUresult result = block_open((int)(intptr_t)in, BLOCK_VMM, &header, &block);
+	bool is_team = result != CUDA_SUCCESS;
+	if (is_team)
+		result = block_open((int)(intptr_t)in, BLOCK_MULTICAST, &header, &block);
 	if (result == CUDA_SUCCESS) {
 		block->shareable = true;
-		result = add_handle(block, handle);
+		result = is_team ? team_open(block) : CUDA_SUCCESS;
+		if (result == CUDA_SUCCESS)
+			result = handle_add(block, handle);
 		if (result != CUDA_SUCCESS)
 			block_release(block);
 	}

@@ -105,6 +105,11 @@ void test_create(void);
 void test_map(void);
 void test_random(uint64_t seed);
 
+/* ---- multicast.c: memory of several devices at one address ---- */
+
+void test_multicast(void);
+bool role_multicast(void);
+
 /* ---- processes.c: memory of other processes ---- */
 
 void test_processes(void);
