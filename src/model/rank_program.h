@@ -44,6 +44,8 @@ typedef struct {
 	int n_parts;
 	PartEnd *part_end;	/* as of Program */
 	unsigned *classes;	/* of the links of each part, bit sets; NULL: the schedule has no parts */
+	bool switched;		/* every segment is for one switch that adds and copies what all ranks have of it: each
+				 * other rank is next to the segment's root, and they share the root's links there */
 	int depth;		/* hops one after the other, of any segment, up and down together; or more */
 	int segments_max;	/* the most segments that any rank takes part in, or more */
 	int n_extents;

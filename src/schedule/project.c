@@ -57,6 +57,47 @@ carry(struct projection *p, const Edge *e, int stage)
 	}
 }
 
+/* Where a link of NVLink ends that several edges share there; -1: nowhere. */
+static int
+shared_end(const Topology *topo, const Edge *e, bool up)
+{
+	const Link *link = &topo->link[e->link[up ? e->n_links - 1 : 0]];
+	int v = up ? link->to : link->from;
+	bool shares = up ? topo->vertex[v].reduce : topo->vertex[v].multicast;
+	return shares && link->class == LINK_NVLINK ? v : -1;
+}
+
+static bool
+passes(const Topology *topo, const Edge *e, int v)
+{
+	int i = 0;
+	while (i < e->n_links && topo->link[e->link[i]].to != v)
+		i++;
+	return i < e->n_links;
+}
+
+/* All ranks but the root send to it, or get from it, by one switch: the first edge alone takes the root's link. */
+static bool
+is_star(const Topology *topo, const Edge *edge, int n, int root, bool up)
+{
+	int v = n == topo->n_ranks - 1 && n > 1 ? shared_end(topo, &edge[1], up) : -1;
+	bool star = v >= topo->n_ranks && passes(topo, &edge[0], v);
+	for (int i = 0; i < n && star; i++)
+		star = (up ? edge[i].dst : edge[i].src) == root
+		    && (shared_end(topo, &edge[i], up) == v) == (i > 0);
+	return star;
+}
+
+static bool
+is_switched(const struct projection *p, const Segment *seg)
+{
+	const Tree *t = &seg->tree;
+	const Topology *topo = p->sched->topo;
+	return seg->n_to == 0 && t->n_up + t->n_down > 0 && (p->reduces || t->n_up == 0)
+	    && (t->n_up == 0 || is_star(topo, t->up, t->n_up, t->root, true))
+	    && (t->n_down == 0 || is_star(topo, t->down, t->n_down, t->root, false));
+}
+
 Status
 project_segment(struct projection *p, int s)
 {
@@ -78,6 +119,7 @@ project_segment(struct projection *p, int s)
 		else if (p->has[e->src] && !p->has[e->dst])
 			carry(p, e, DOWN);
 	}
+	p->prog->switched = (s == 0 || p->prog->switched) && is_switched(p, seg);
 	TRY(project_extremes(p, seg));
 	return project_tasks(p, s, seg, holder, needer);
 }
