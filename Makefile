@@ -200,7 +200,8 @@ CLANG ?= clang
 PTX_DIR ?= $(B)/gen/ptx
 TYPES_H = runtime/include/blink_types.h
 KERNEL_TYPES := $(shell sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' $(TYPES_H))
-KERNEL_SRC = $(wildcard runtime/cuda/kernels/*) runtime/cuda/device.h $(TYPES_H) runtime/include/blink_float.h
+MULTICAST_SRC = $(wildcard runtime/cuda/kernels/multicast.*) runtime/cuda/multicast_call.h
+KERNEL_SRC = $(filter-out $(MULTICAST_SRC), $(wildcard runtime/cuda/kernels/*)) runtime/cuda/device.h $(TYPES_H) runtime/include/blink_float.h
 KERNEL_INCLUDE = -Iruntime/include -Iruntime -Iruntime/cuda
 KERNEL_TYPE = $(if $(filter-out move,$(1)),-DKERNEL_TYPE=$(1))
 PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_$(or $(PTX_KIND),60) -nocudainc -nocudalib -Wno-unknown-cuda-version \
@@ -208,6 +209,11 @@ PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_$(or $(PTX
 PTX_BY_nvcc = $(NVCC) -x cu -ptx $(if $(WERROR),-Werror all-warnings) -std=c++17 -O3 -fmad=false
 PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move $(KERNEL_TYPES))))
 PTX_70 = $(if $(filter clang,$(PTX_COMPILER)),$(PTX:%.ptx=%.70.ptx))
+
+# One more for GPUs of capability 9.0, with instructions of PTX ISA 8.2, which assemblers know and compilers pass on: clang
+# makes what it can, for the latest GPUs that it surely knows.
+PTX_90 = $(if $(filter clang,$(PTX_COMPILER))$(if $(filter nvcc,$(PTX_COMPILER)),$(filter compute_90,$(shell $(NVCC) --list-gpu-arch \
+	2>/dev/null))),$(PTX_DIR)/multicast.90.ptx)
 
 # Beside it, code for some GPUs, which their driver need not compile at the first start: CUBINS="80 90", by compute
 # capability, or all, none, or native: of this machine's GPUs, asked once. One fat binary a module, compressed; each kind
@@ -237,11 +243,20 @@ $(PTX_DIR)/kinds: always
 	@echo '$(CUBIN_KINDS)' | cmp -s - $@ || echo '$(CUBIN_KINDS)' >$@
 
 # Without comments and blanks, which are a third.
+SHORTEN_PTX = sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d'
 $(PTX_70): private PTX_KIND = 70
 $(PTX) $(PTX_70): $(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
 	@mkdir -p $(@D)
 	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) $(call KERNEL_TYPE,$(*:.70=)) -o $@.new runtime/cuda/kernels/module.cu
-	$(Q)sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d' $@.new >$@.short && rm $@.new && mv $@.short $@
+	$(Q)$(SHORTEN_PTX) $@.new >$@.short && rm $@.new && mv $@.short $@
+
+$(PTX_90): private PTX_KIND = 70
+$(PTX_90): private NVCC += -arch=sm_90
+$(PTX_90): $(KERNEL_SRC) $(MULTICAST_SRC) $(PTX_DIR)/flags
+	@mkdir -p $(@D)
+	$(call say,  PTX     $@)$(PTX_BY_$(PTX_COMPILER)) $(KERNEL_INCLUDE) -o $@.new runtime/cuda/kernels/multicast.cu
+	$(Q)$(SHORTEN_PTX) $@.new | $(if $(filter clang,$(PTX_COMPILER)),sed 's/^\.version .*/.version 8.2/; s/^\.target .*/.target sm_90/',cat) \
+		>$@.short && rm $@.new && mv $@.short $@
 
 # Whether warnings are errors changes nothing that is built.
 PTX_FLAGS = $(PTX_COMPILER) $(filter-out -Werror all-warnings,$(PTX_BY_$(PTX_COMPILER)))
@@ -251,10 +266,10 @@ $(PTX_DIR)/flags: always
 	@echo '$(PTX_FLAGS)' | cmp -s - $@ || echo '$(PTX_FLAGS)' >$@
 
 # The assembler takes the files as they are, each with a 0 after it.
-$(B)/gen/kernel_modules.c: $(PTX) $(PTX_70) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR)/kinds Makefile
+$(B)/gen/kernel_modules.c: $(PTX) $(PTX_70) $(PTX_90) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR)/kinds Makefile
 	@mkdir -p $(@D)
 	$(if $(PTX),,$(info no clang and no nvcc: libblink will have no kernels for GPUs))
-	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX) $(PTX_70), m=$(subst .,_,$(basename $(notdir $p))); \
+	$(call say,  GEN     $@){ printf '#include "cuda/kernels.h"\n\n'; $(foreach p, $(PTX) $(PTX_70) $(PTX_90), m=$(subst .,_,$(basename $(notdir $p))); \
 		printf '__asm__(".section .rodata\\n_ptx_%s: .incbin \"%s\"\\n.byte 0\\n.previous");\nextern const char ptx_%s[] __asm__("_ptx_%s");\n' \
 			$$m $(abspath $p) $$m $$m;) \
 		$(foreach p, $(FATBIN), m=$(basename $(notdir $p)); \
@@ -262,7 +277,8 @@ $(B)/gen/kernel_modules.c: $(PTX) $(PTX_70) $(FATBIN) $(PTX_DIR)/flags $(PTX_DIR
 			$$m $(abspath $p) $$m $$m;) \
 		printf '\nconst struct kernel_module kernel_modules[] = {\n'; $(foreach p, $(PTX), m=$(basename $(notdir $p)); \
 		printf '\t{ "%s", ptx_%s, %s, %s },\n' $$m $$m $(if $(PTX_70),ptx_$${m}_70,NULL) $(if $(CUBIN_KINDS),cubins_$$m,NULL);) \
-		printf '\t{ NULL, NULL, NULL, NULL },\n};\n'; } >$@.new
+		printf '\t{ NULL, NULL, NULL, NULL },\n};\n\nconst char *const kernel_multicast = %s;\n' $(if $(PTX_90),ptx_multicast_90,NULL); \
+		} >$@.new
 	$(Q)mv $@.new $@
 
 $(B)/gen/kernel_modules.o: $(B)/gen/kernel_modules.c $(B)/flags
@@ -367,8 +383,8 @@ $(B)/tests.a: $(RUNTIME_OBJ) $(COMPILER_OBJ) $(SHARED_OBJ)
 	$(Q)$(AR) rcsT $@ $^
 
 # With the twins of kernels.
-$(B)/tests/unit/test_kernels: $(B)/tests/unit/test_kernels.o $(B)/tests.a $(TEST_OBJ)
-	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TWIN_OBJ) $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
+$(B)/tests/unit/test_kernels: $(B)/tests/unit/test_kernels.o $(B)/tests.a $(B)/tests/virtual_gpu/switch.o $(TEST_OBJ)
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TWIN_OBJ) $(B)/tests/virtual_gpu/switch.o $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
 
 # A program that has libblink alone, as those of users: the thread-local data of the compiler's libraries take stack.
 $(B)/tests/unit/test_process: $(B)/tests/unit/test_process.o $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
@@ -447,13 +463,17 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
 # The kernels as the virtual GPUs execute them, and the table of them.
-TWIN_OBJ = $(patsubst %,$(B)/tests/virtual_gpu/twins/%.o, move $(KERNEL_TYPES) table)
+TWIN_OBJ = $(patsubst %,$(B)/tests/virtual_gpu/twins/%.o, move $(KERNEL_TYPES) multicast table)
 $(TWIN_OBJ): TWIN_COMPILE = $(COMPILE) -Itests -Iruntime/cuda -fPIC -MMD -MP -c -o $@
 $(B)/tests/virtual_gpu/twins/table.o: tests/virtual_gpu/twins/table.c $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(TWIN_COMPILE) $<
 
-$(filter-out %/table.o, $(TWIN_OBJ)): $(B)/tests/virtual_gpu/twins/%.o: runtime/cuda/kernels/module.cu $(B)/flags
+$(B)/tests/virtual_gpu/twins/multicast.o: runtime/cuda/kernels/multicast.cu $(B)/flags
+	@mkdir -p $(@D)
+	$(call say,  CC      $@)$(TWIN_COMPILE) -Wno-type-limits -x c $<
+
+$(filter-out %/table.o %/multicast.o, $(TWIN_OBJ)): $(B)/tests/virtual_gpu/twins/%.o: runtime/cuda/kernels/module.cu $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $@)$(TWIN_COMPILE) -Wno-type-limits -x c $(call KERNEL_TYPE,$*) $<
 

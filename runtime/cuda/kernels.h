@@ -15,4 +15,7 @@ struct kernel_module {
 /* Ended by a name of NULL. Empty where the library was built without a compiler for GPUs. */
 extern const struct kernel_module kernel_modules[];
 
+/* The module of kernels/multicast.cu, as PTX for GPUs of capability 9.0 and later; NULL: the compiler makes none. */
+extern const char *const kernel_multicast;
+
 #endif

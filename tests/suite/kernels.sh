@@ -18,16 +18,17 @@ some() { if [ "$full" ]; then printf '%s\n' "$@"; else echo "$1"; fi; }
 
 # compiles NAME TYPE COMMAND...
 compiles() {
-	local name=$1 type=$2
+	local name=$1 type=$2 source=module
 	shift 2
-	[ "$type" = move ] || set -- "$@" "-DKERNEL_TYPE=$type"
+	[ "$type" != multicast ] || source=multicast
+	[ "$type" = move ] || [ "$type" = multicast ] || set -- "$@" "-DKERNEL_TYPE=$type"
 	# shellcheck disable=SC2086 # flags
-	expect "$name" "$@" $include -o "$work/$type.ptx" runtime/cuda/kernels/module.cu
+	expect "$name" "$@" $include -o "$work/$type.ptx" "runtime/cuda/kernels/$source.cu"
 }
 
 for arch in $(some sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86); do
 	[ "$clang" ] || { skip "no clang"; break; }
-	for type in ${full:+move} float32; do
+	for type in ${full:+move} float32 multicast; do
 		compiles "$type by clang for $arch" "$type" "$clang" -x cuda --cuda-device-only \
 			"--cuda-gpu-arch=$arch" \
 			-nocudainc -nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off -S
@@ -36,7 +37,7 @@ done
 # shellcheck disable=SC2046 # names
 for arch in $(if [ "$nvcc" ]; then some $("$nvcc" --list-gpu-arch); else echo none; fi); do
 	[ "$nvcc" ] || { skip "no nvcc"; break; }
-	for type in move ${full:+float16}; do
+	for type in move ${full:+float16} multicast; do
 		compiles "$type by nvcc for $arch" "$type" "$nvcc" -x cu -ptx "-arch=$arch" -Werror all-warnings \
 			-std=c++17 -O3 -fmad=false
 	done
@@ -52,7 +53,8 @@ assembled() {
 	wrong=$(awk '/stack frame/ && !/^ *0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads/
 		/Used [0-9]+ registers/ { n = $0; sub(/.*Used /, "", n); if (n + 0 > 128) print }' "$work/log")
 	if [ "$wrong" ]; then not_ok "$name: $wrong"; else ok "$name: in registers alone"; fi
-	[ "$nvdisasm" ] && [ "$1" = "$2$later" ] || return 0
+	[ "$nvdisasm" ] && [ "$1" = "$2$later" ] || [ "$2" = multicast ] || return 0
+	[ "$nvdisasm" ] || return 0
 	wrong=$("$nvdisasm" -c "$work/cubin" 2>&1 | "$python" -B tests/cuda/sass.py "$2" 2>&1)
 	if [ "$wrong" ]; then not_ok "$name: $wrong"; else ok "$name: loads at once, short fences"; fi
 }
@@ -99,4 +101,8 @@ else
 		for type in $types; do assembled "$type$later" "$type" "$arch"; done
 	done
 	[ ! "$later" ] || assembled float32 float32 "${archs%%$'\n'*}"
+	# What a switch adds: for GPUs of capability 9.0 and later.
+	for arch in $({ head -1; tail -1; } <<<"$(awk -F_ '$2 >= 90' <<<"$archs")"); do
+		[ ! -e "$build/gen/ptx/multicast.90.ptx" ] || assembled multicast.90 multicast "$arch"
+	done
 fi

@@ -6,6 +6,7 @@
  * For ThreadSanitizer a fiber is a thread, which only barriers of its block order: what threads of a block share
  * without one, it reports. Of what is here it knows nothing (APART). */
 #include "../virtual_gpu/twin.h"
+#include "../virtual_gpu/virtual_gpu.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -80,7 +81,16 @@ struct fiber {
 	FIBER_ASAN(void *asan;)
 };
 
+/* Memory at one address of all GPUs: that of GPU i is at own[i]. */
+struct team {
+	char *all;			/* NULL: none */
+	size_t bytes;
+	char *own[DEVICES_MOST];
+	int n;
+};
+
 static struct region regions[REGIONS];
+static struct team team;
 static int n_regions, n_running, n_violations;
 static struct fiber *running[FIBERS], *spare[FIBERS], *current;
 static int n_spare;
@@ -327,10 +337,27 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
 }
 
+/* Up to 8 bytes. */
+APART static void
+store_at(char *to, const char *from, unsigned bytes, int owner)
+{
+	struct group *g = current->group;
+	if (weak && owner != current->grid->gpu) {
+		if (g->n_late == LATE)
+			release_late(g, draw(g->n_late));
+		struct late *l = &g->late[g->n_late++];
+		*l = (struct late){ .to = to, .bytes = bytes };
+		for (unsigned k = 0; k < bytes; k++)
+			l->value[k] = from[k];
+	} else {
+		for (unsigned k = 0; k < bytes; k++)
+			__atomic_store_n(to + k, from[k], __ATOMIC_RELAXED);
+	}
+}
+
 APART void
 virtual_gpu_store(void *to, const void *from, unsigned bytes)
 {
-	struct group *g = current->group;
 	int owner = owner_of(to, bytes, "store");
 	if (owner < NOBODY)
 		return;
@@ -340,17 +367,51 @@ virtual_gpu_store(void *to, const void *from, unsigned bytes)
 		unsigned n = bytes - i < 8 ? bytes - i : 8;
 		if (i == 8 && draw(SWITCH_ODDS) == 0)
 			to_host(false);
-		if (weak && owner != current->grid->gpu) {
-			if (g->n_late == LATE)
-				release_late(g, draw(g->n_late));
-			struct late *l = &g->late[g->n_late++];
-			*l = (struct late){ .to = (char *)to + i, .bytes = n };
-			for (unsigned k = 0; k < n; k++)
-				l->value[k] = ((const char *)from)[i + k];
-		} else {
-			for (unsigned k = i; k < i + n; k++)
-				__atomic_store_n((char *)to + k, ((const char *)from)[k], __ATOMIC_RELAXED);
-		}
+		store_at((char *)to + i, (const char *)from + i, n, owner);
+	}
+}
+
+/* Where that is in the memory of each GPU. */
+APART static bool
+find_in_team(const void *at, unsigned bytes, const char *what, size_t *out)
+{
+	*out = (size_t)((const char *)at - team.all);
+	if (team.all && (const char *)at >= team.all && *out + bytes <= team.bytes && *out % bytes == 0)
+		return true;
+	if (n_violations++ == 0)
+		printf("# GPU %d: %s of all GPUs' memory at %p, which is none\n", current->grid->gpu, what, at);
+	return false;
+}
+
+APART void
+virtual_gpu_multimem_load(const char *how, const void *from, void *to, unsigned bytes)
+{
+	char value[DEVICES_MOST][16], *values[DEVICES_MOST];
+	size_t at;
+	memset(to, 0, bytes);
+	if (!find_in_team(from, bytes, "load", &at))
+		return;
+	for (int i = 0; i < team.n; i++) {
+		if (draw(SWITCH_ODDS) == 0)
+			to_host(false);
+		for (unsigned k = 0; k < bytes; k++)
+			value[i][k] = __atomic_load_n(team.own[i] + at + k, __ATOMIC_RELAXED);
+		values[i] = value[i];
+	}
+	n_violations += !switch_reduce(how, values, team.n, bytes, to);
+}
+
+APART void
+virtual_gpu_multimem_store(void *to, const void *from)
+{
+	size_t at;
+	if (!find_in_team(to, 16, "store", &at))
+		return;
+	for (int i = 0; i < team.n; i++) {
+		if (draw(SWITCH_ODDS) == 0)
+			to_host(false);
+		for (unsigned k = 0; k < 16; k += 8)
+			store_at(team.own[i] + at + k, (const char *)from + k, 8, i);
 	}
 }
 

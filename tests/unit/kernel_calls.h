@@ -17,6 +17,7 @@ struct call {
 	const struct virtual_kernel *kernel;
 	struct reduction reduction;
 	struct gpu_call given[MAX_RANKS];
+	struct gpu_multicast_call switched[MAX_RANKS];	/* the same, where the plan is switched */
 	struct grid grid[MAX_RANKS];
 	unsigned blocks[MAX_RANKS], threads;
 	int64_t count;

@@ -4,7 +4,8 @@
 
 #include "blink_device.h"
 #include "choose/choose.h"
-#include "cuda/device.h"
+#include "compiled.h"
+#include "cuda/multicast_call.h"
 #include "fibers.h"
 #include "random_schedule.h"
 
@@ -89,6 +90,7 @@ stop_together(struct gpus *g)
 struct plan {
 	Collective coll;
 	int root, n, lanes_max, n_parts;
+	bool switched;			/* its values are in the memory of `team` */
 	RankProgram *of[MAX_RANKS];
 	struct gpu_program program[MAX_RANKS];
 };
@@ -147,15 +149,6 @@ finish_plan(Ctx *ctx, struct gpus *g, struct plan *plan)
 	}
 	plan->n_parts = plan->of[0]->n_parts;
 	return plan;
-}
-
-static void
-must(Ctx *ctx, Status status)
-{
-	if (status != OK) {
-		printf("Bail out! %s\n", ctx->error.text);
-		exit(1);
-	}
 }
 
 static struct plan *

@@ -31,6 +31,7 @@ const struct kernel_module kernel_modules[] = {
 	{ "move", ptx, NULL, cubins },
 	{ .name = NULL }
 };
+const char *const kernel_multicast = NULL;
 
 /* ---- a case, in its own process ---- */
 

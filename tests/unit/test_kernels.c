@@ -3,6 +3,7 @@
  * host's reductions. Prints TAP. Arguments: seed, jobs. */
 #include "kernel_calls.h"
 #include "kernel_messages.h"
+#include "kernel_switch.h"
 #include "quick.h"
 
 #include <unistd.h>
@@ -27,7 +28,8 @@ run_calls(struct gpus *g, struct call *(*call)[CALLS], int n)
 		for (int r = 0; r < (alone > 0 ? 1 : g->n); r++) {
 			if (at[r] < n && (at[r] < 0 || ended(&call[r][at[r]]->grid[r])) && ++at[r] < n) {
 				struct call *c = call[r][at[r]];
-				launch(c->kernel, r, c->blocks[r], c->threads, &c->given[r], &c->grid[r]);
+				launch(c->kernel, r, c->blocks[r], c->threads, c->plan->switched ?
+				    (const void *)&c->switched[r] : &c->given[r], &c->grid[r]);
 			}
 			left += at[r] < n;
 		}
@@ -137,6 +139,26 @@ all_types(bool packets)
 	return good;
 }
 
+/* Calls by a switch, of one kind after another: short or long, of every collective, and all its instructions. */
+static bool
+switched_job(void)
+{
+	Ctx ctx;
+	ctx_init(&ctx);
+	struct gpus *g = gpus_new(3 + below(2));
+	struct call *list[CALLS];
+	team_open(g);
+	for (int i = 0; i < CALLS; i++) {
+		const struct plan *plan = switched_plan(&ctx, g, switched_collective());
+		list[i] = switched_call(g, plan, random_count());
+	}
+	bool good = run_same(g, list, CALLS);
+	team_close();
+	gpus_free(g);
+	ctx_free(&ctx);
+	return good;
+}
+
 /* ---- what goes wrong ---- */
 
 /* Rank 1 makes another call: its signature is another, or, where `missing`, it makes none, and the host stops all. */
@@ -200,10 +222,12 @@ main(int argc, char **argv)
 	ok(root_alone(false) && root_alone(true), "a root waits for the readers of the call before the last");
 	uneven = true;
 	ok(times(jobs, random_job), "calls of random plans, one after the other");
+	ok(times(jobs, switched_job), "calls by a switch that adds and copies");
 	uneven = false;
 	ok(times(jobs, messages), "messages");
 	weak = true;
 	ok(times(jobs, random_job), "random plans, where stores are seen late");
+	ok(times(jobs, switched_job), "calls by a switch, where stores are seen late");
 	ok(times(jobs, messages), "messages, where stores are seen late");
 	weak = false;
 	ok(run_wrong(false, 0, false) && run_wrong(true, 0, false) && run_wrong(false, 1, false),

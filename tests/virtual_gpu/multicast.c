@@ -4,9 +4,9 @@
  *
  * An object is a file as memory is (memory.c), so that other processes import it; behind its header it has a row for
  * each device, which all processes map: whether it is a member, and where the process that bound memory has that file
- * open. Who accesses the object maps all of them at its first access. A member's memory stays bound until it is unbound,
- * or its process has let go of the object; who then accesses it fails, unless the process has let go without unbinding:
- * such an object is in no order, and what it has there does not count. */
+ * open. Who accesses the object maps all of them at its first access. A member's memory stays bound until it is
+ * unbound, or its process has let go of the object; who then accesses it fails, unless the process has let go without
+ * unbinding: such an object is in no order, and what it has there does not count. */
 #include "memory.h"
 
 #include <fcntl.h>

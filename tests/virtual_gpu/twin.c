@@ -464,7 +464,7 @@ virtual_gpu_multimem_store(void *to, const void *from)
 			if (late)
 				keep(r, at[i] + k, (const char *)from + k, 8);
 			else
-				put(at[i] + k, (const char *)from + k, 8);
+				store_bytes(at[i] + k, (const char *)from + k, 8);
 		}
 		if (!late)
 			memory_stored(at[i], 16);

@@ -52,9 +52,9 @@ void virtual_gpu_store(void *to, const void *from, unsigned bytes);
 /* The same of a flag, or of data that have one with them: elsewhere they are seen later (VIRTUAL_GPU_FLAG). */
 void virtual_gpu_store_flag(void *to, const void *from, unsigned bytes);
 
-/* What a switch does with an address of a multicast object: `how` of multimem.ld_reduce ("add.u32", "add.acc::f32.f16x2")
- * over 4 or 8 bytes of all members' memory, and over 16 as a vector (.v4); a store of 16 bytes to all of it. Other
- * accesses of such addresses end the thread, and these of other addresses. */
+/* What a switch does with an address of a multicast object: `how` of multimem.ld_reduce ("add.u32",
+ * "add.acc::f32.f16x2") over 4 or 8 bytes of all members' memory, and over 16 as a vector (.v4); a store of 16 bytes to
+ * all of it. Other accesses of such addresses end the thread, and these of other addresses. */
 void virtual_gpu_multimem_load(const char *how, const void *from, void *to, unsigned bytes);
 void virtual_gpu_multimem_store(void *to, const void *from);
 

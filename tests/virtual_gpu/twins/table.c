@@ -1,6 +1,6 @@
 /* The twins of libblink's kernels, for the virtual GPUs. */
 #include "blink_types.h"
-#include "cuda/device.h"
+#include "cuda/multicast_call.h"
 #include "virtual_gpu/twin.h"
 
 #define DECLARE(code, name, T, U, kind, read, write, with) \
@@ -14,6 +14,7 @@ void blink_copies_begin(const void *parameter);
 void blink_copies_end(const void *parameter);
 void blink_messages(const void *parameter);
 void blink_measure(const void *parameter);
+void blink_multicast(const void *parameter);
 
 #define COLLECTIVE(name) { #name, sizeof(struct gpu_call), GPU_THREADS, name },
 #define LIST(code, name, T, U, kind, read, write, with) \
@@ -29,5 +30,6 @@ const struct virtual_kernel virtual_gpu_kernels[] = {
 	COLLECTIVE(blink_copies_end)
 	{ "blink_messages", sizeof(struct gpu_exchange), GPU_THREADS, blink_messages },
 	{ "blink_measure", sizeof(struct gpu_measure), GPU_THREADS, blink_measure },
+	{ "blink_multicast", sizeof(struct gpu_multicast_call), GPU_THREADS, blink_multicast },
 	{ NULL, 0, 0, NULL },
 };
