@@ -11,7 +11,9 @@ struct gpu_table {
 	const struct plan *plan;
 	const struct gpu_program *program;
 	const struct gpu_partner *partner;	/* where copy engines are used */
+	bool switched;			/* its values are in the memory of multicast.c */
 	int n_tasks, n_publishes, n_partners;
+	int roots_trees;		/* of switched ones: the most that have one root */
 	struct gpu_table *next;
 };
 
@@ -33,6 +35,7 @@ struct gpu_slab {
 struct gpu_launches {
 	CUstream own;			/* for copies at once, and questions */
 	const struct gpu_module *module;	/* [GPU_MODULES], in the order of kernel_modules; NULL: not loaded */
+	CUfunction multicast;		/* blink_multicast; NULL: none */
 	int resident;			/* blocks that a multiprocessor holds at once of any kernel, at most 1 */
 	struct gpu_generated *generated;	/* NULL: none */
 
@@ -74,7 +77,8 @@ struct gpu_target {
 
 /* Memory of the GPU that stays until the communicator closes; graphs may use it. Aligned to 256 bytes. */
 int gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err);
-int gpu_table_of(struct gpu *g, const struct plan *plan, const struct gpu_table **out, struct blink_error *err);
+int gpu_table_of(struct gpu *g, const struct plan *plan, bool switched, const struct gpu_table **out,
+    struct blink_error *err);
 void gpu_tables_close(struct gpu *g, bool forked);
 
 /* By which route a part of a plan goes between this rank and a peer. */
@@ -82,7 +86,8 @@ enum gpu_route gpu_route_of(const struct gpu *g, const RankProgram *prog, int pa
 
 /* ---- modules.c ---- */
 
-/* All kernels. The context is current; it may take seconds where the driver has not seen them before. */
+/* All kernels, and where the rank can use it that of multicast objects, if it loads. The context is current; it may
+ * take seconds where the driver has not seen them before. */
 int gpu_modules_open(struct gpu *g, struct blink_error *err);
 void gpu_modules_close(struct gpu *g);
 

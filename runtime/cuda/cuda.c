@@ -1,5 +1,6 @@
 /* The backend of GPUs. */
 #include "cuda/calls.h"
+#include "cuda/multicast.h"
 #include "cuda/relay.h"
 #include "support/error.h"
 
@@ -22,7 +23,8 @@ connect(void *of, const void *addresses, size_t step, struct blink_error *err)
 	struct gpu *g = of;
 	(void)addresses, (void)step;
 	if (gpu_open(g, err) != blinkSuccess || gpu_launches_open(g, err) != blinkSuccess
-	    || gpu_share_blocks(g, err) != blinkSuccess || gpu_measure_costs(g, err) != blinkSuccess)
+	    || gpu_multicast_open(g, err) != blinkSuccess || gpu_share_blocks(g, err) != blinkSuccess
+	    || gpu_measure_costs(g, err) != blinkSuccess)
 		return err->code;
 	/* What has happened before was not heard. */
 	atomic_store(&g->open, true);

@@ -86,6 +86,9 @@ struct gpu {
 	int threads;			/* of a block */
 	struct gpu_cost cost;
 	enum gpu_copies copies;
+	bool can_multicast;		/* driver and GPU have multicast objects, and BLINK_NVLS does not forbid them */
+	bool all_multicast;		/* so have all ranks', as objects want it (agree_on_sharing) */
+	struct gpu_multicast *multicast;	/* of multicast.c; NULL: none */
 	unsigned flush;			/* CU_STREAM_WAIT_VALUE_FLUSH, if the GPU can: else data that a peer
 					 * wrote over PCIe may arrive after its flag */
 	struct gpu_layout layout;

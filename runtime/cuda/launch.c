@@ -5,6 +5,7 @@
  *	generated.c	kernels compiled from a schedule, which take the place of the interpreter
  *	here		parameters, and the launch
  *	flights.c	the kernel's place among the others
+ *	multicast.c	a kernel that has switches add and copy, in its place
  *	copies.c	copies in its place
  *	watch.c		looks at what kernels report, and ends them
  *
@@ -31,6 +32,7 @@
 #include "blink_device.h"
 #include "cuda/calls.h"
 #include "cuda/generated.h"
+#include "cuda/multicast.h"
 #include "cuda/relay.h"
 #include "cuda/sizes.h"
 #include "support/debug.h"
@@ -243,7 +245,8 @@ find_kernel(struct gpu *g, const struct call *call, CUfunction *out, struct blin
 	return gpu_function(g, module, op, out, err);
 }
 
-/* By a kernel. Sizes, order and buffers come first in any case. */
+/* By a kernel: where the table is switched, that of multicast objects, whose parameter begins with p. Sizes, order and
+ * buffers come first in any case. */
 static int
 submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *table, const struct gpu_asked *asked,
     struct gpu_call *p, const struct gpu_target *to, struct blink_error *err)
@@ -251,8 +254,11 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	CUfunction kernel;
 	unsigned blocks = 1;
 	void *parameters[] = { p };
-	if (find_kernel(g, call, &kernel, err) != blinkSuccess
-	    || choose_sizes(asked, call->plan->prog, p, err) != blinkSuccess)
+	if (table->switched)
+		kernel = g->launches->multicast;
+	else if (find_kernel(g, call, &kernel, err) != blinkSuccess)
+		return err->code;
+	if (choose_sizes(asked, call->plan->prog, p, err) != blinkSuccess)
 		return err->code;
 	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
 	if (gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess
@@ -260,9 +266,9 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
 		return err->code;
-	debug_say(DEBUG_TRACE, p->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes",
+	debug_say(DEBUG_TRACE, p->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes%s",
 	    collective_name(call->coll), (long long)call->count, blocks, p->width, p->slots ? "slots" : "packets",
-	    (long long)(p->slots ? p->slot_bytes : p->packet_share));
+	    (long long)(p->slots ? p->slot_bytes : p->packet_share), table->switched ? ", by the switch" : "");
 	return gpu_launched(g, to, call->number, 0, NULL, err);
 }
 
@@ -286,26 +292,32 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	const struct gpu_table *table;
 	struct gpu_copy_sizes sizes;
 	int64_t segment[SEGMENTS];
-	struct gpu_call p = { .state = g->state, .status = g->status, .count = call->count,
+	struct gpu_multicast_call multicast = { .sum = MULTICAST_NONE };
+	struct gpu_call *p = &multicast.call;
+	*p = (struct gpu_call){ .state = g->state, .status = g->status, .count = call->count,
 	    .size = (int32_t)call->reduction.size, .rank = self->rank, .n_ranks = self->n_ranks,
 	    .relays = g->relay != NULL,
 	    .scale = call->reduction.scale.bits, .scalar = call->reduction.scalar,
 	    .scales = call->reduction.scales,
 	    .divide = call->reduction.divide };
-	if (self->events.plan(self->events.context, call, &call->plan, err) != blinkSuccess
-	    || gpu_table_of(g, call->plan, &table, err) != blinkSuccess)
+	if (self->events.plan(self->events.context, call, &call->plan, err) != blinkSuccess)
 		return err->code;
-	p.program = table->program;
-	p.partner = table->partner;
-	p.n_partners = table->n_partners;
-	p.n_parts = call->plan->prog->n_parts;
-	p.signature = signature_of(self, call);
-	blink_part_ends(&call->plan->parts, call->count, p.size, p.part_end);
-	remember_text(g->launches, call, p.signature);
-	struct gpu_asked asked = asked_of(g, call, &p, segment);
-	if (gpu_copies_serve(g, call, &asked, &sizes))
-		return submit_copies(g, call, &sizes, &p, to, err);
-	return submit_kernel(g, call, table, &asked, &p, to, err);
+	blink_part_ends(&call->plan->parts, call->count, p->size, p->part_end);
+	struct gpu_asked asked = asked_of(g, call, p, segment);
+	bool switched = gpu_multicast_serves(g, call, &asked, &multicast);
+	if (gpu_table_of(g, call->plan, switched, &table, err) != blinkSuccess)
+		return err->code;
+	p->program = table->program;
+	p->partner = table->partner;
+	p->n_partners = table->n_partners;
+	p->n_parts = call->plan->prog->n_parts;
+	p->signature = signature_of(self, call);
+	remember_text(g->launches, call, p->signature);
+	if (switched)
+		asked.rings = table->roots_trees * gpu_multicast_stages(call->coll);
+	else if (gpu_copies_serve(g, call, &asked, &sizes))
+		return submit_copies(g, call, &sizes, p, to, err);
+	return submit_kernel(g, call, table, &asked, p, to, err);
 }
 
 /* ---- calls ---- */

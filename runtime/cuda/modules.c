@@ -28,6 +28,7 @@ struct loaded {
 	pthread_mutex_t lock;		/* while modules are loaded or unloaded */
 	int uses;			/* communicators */
 	struct gpu_module module[GPU_MODULES];
+	struct gpu_module multicast;
 	int resident;
 };
 
@@ -51,6 +52,8 @@ entry_name(const char *module, int which, char *out, size_t size)
 {
 	if (strcmp(module, "move") == 0)
 		snprintf(out, size, "%s", moves[which]);
+	else if (strcmp(module, "multicast") == 0)
+		snprintf(out, size, "blink_multicast");
 	else
 		snprintf(out, size, "blink_%s_%s", module, gpu_ops[which]);
 }
@@ -107,6 +110,20 @@ unload(struct gpu *g, struct loaded *l)
 		if (l->module[i].module)
 			g->d->module_unload(l->module[i].module);
 	memset(l->module, 0, sizeof l->module);
+	if (l->multicast.module)
+		g->d->module_unload(l->multicast.module);
+	memset(&l->multicast, 0, sizeof l->multicast);
+}
+
+/* A driver may be too old for its instructions: then the rank does without. */
+static void
+load_multicast(struct gpu *g, struct loaded *l)
+{
+	struct blink_error why = { 0 };
+	struct gpu_module *m = &l->multicast;
+	if (driver_check(g->d, g->d->module_load(&m->module, kernel_multicast), &why, "load the kernel for multicast "
+	    "objects") != blinkSuccess || find_function(g, l, m, "multicast", 0, &why) != blinkSuccess)
+		debug_say(DEBUG_INFO, g->self->rank, "%s", why.text);
 }
 
 static void
@@ -128,6 +145,8 @@ load(struct gpu *g, struct loaded *l, struct blink_error *err)
 		for (int i = 0; i < functions && err->code == blinkSuccess; i++)
 			find_function(g, l, m, k->name, i, err);
 	}
+	if (err->code == blinkSuccess && g->can_multicast)
+		load_multicast(g, l);
 	double took = 1e-9 * (double)(now_ns() - began);
 	debug_say(DEBUG_INFO, g->self->rank, "kernels: %d modules, %d of them as code for device %d, loaded in %.1f s",
 	    n, n_cubins, (int)g->device, took);
@@ -150,6 +169,7 @@ gpu_modules_open(struct gpu *g, struct blink_error *err)
 	if (err->code == blinkSuccess) {
 		l->uses++;
 		g->launches->module = l->module;
+		g->launches->multicast = l->multicast.function[0];
 		g->launches->resident = l->resident;
 	} else {
 		unload(g, l);

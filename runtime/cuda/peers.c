@@ -34,6 +34,7 @@
  * of the host, live until the last process has unmapped it, and in a process until the last thread has. */
 #include "cuda/kernels.h"
 #include "cuda/calls.h"
+#include "cuda/multicast.h"
 #include "cuda/regions.h"
 #include "cuda/relay.h"
 #include "cuda/routes.h"
@@ -129,7 +130,9 @@ copies_of(struct gpu *g, struct blink_error *err)
 static int
 describe_own(struct gpu *g, struct gpu_who *out, struct blink_error *err)
 {
-	*out = (struct gpu_who){ .process = process_number(), .copies = copies_of(g, err) };
+	g->can_multicast = gpu_can_multicast(g);
+	*out = (struct gpu_who){ .process = process_number(), .copies = copies_of(g, err),
+	    .multicasts = g->can_multicast };
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
 	out->sharing = sharing_of(g, err);
@@ -146,12 +149,13 @@ describe_own(struct gpu *g, struct gpu_who *out, struct blink_error *err)
 
 /* What all can do; and how many ranks share this one's GPU. Ranks of one GPU have no copies: their streams may have to
  * wait for one another, where a rank waits for what the other's does next. Nor have ranks of several servers: copies
- * leave no letters for the relay. */
+ * leave no letters for the relay. Multicast objects take each GPU once, and of one server. */
 static void
 agree_on_sharing(struct gpu *g, const struct gpu_who *who)
 {
 	int rank = g->self->rank, n = g->self->n_ranks;
 	g->copies = g->layout.n_local < n ? GPU_COPIES_NONE : GPU_COPIES_ALL;
+	g->all_multicast = g->layout.n_local == n && n >= GPU_MULTICAST_RANKS;
 	for (int i = 0; i < n; i++) {
 		if (g->peer[i].local < 0)
 			continue;
@@ -160,9 +164,12 @@ agree_on_sharing(struct gpu *g, const struct gpu_who *who)
 			g->regions->sharing = (enum gpu_sharing)who[i].sharing;
 		if (who[i].copies < (int)g->copies)
 			g->copies = (enum gpu_copies)who[i].copies;
+		g->all_multicast = g->all_multicast && who[i].multicasts && who[i].sharing == GPU_SHARING_VMM;
 		for (int k = 0; k < i; k++)
-			if (strncmp(who[i].pci, who[k].pci, GPU_PCI_BYTES) == 0)
+			if (strncmp(who[i].pci, who[k].pci, GPU_PCI_BYTES) == 0) {
 				g->copies = GPU_COPIES_NONE;
+				g->all_multicast = false;
+			}
 	}
 }
 
@@ -335,6 +342,7 @@ gpu_close(struct gpu *g, bool forked)
 	if (g->taken > 0)
 		give_back_blocks(g, 0);
 	gpu_relay_close(g, !entered);
+	gpu_multicast_close(g, !entered);
 	if (g->regions)
 		gpu_regions_close(g, !entered);
 	if (entered)

@@ -15,25 +15,24 @@
 
 /* ---- memory that a descriptor stands for ---- */
 
-static CUmemAllocationProp
-properties(CUdevice device)
+CUmemAllocationProp
+gpu_memory_of(CUdevice device)
 {
 	return (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
 	    .requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
 	    .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device } };
 }
 
-static void
-unmap(const struct driver *d, CUdeviceptr at, size_t bytes)
+void
+gpu_unmap(const struct driver *d, CUdeviceptr at, size_t bytes)
 {
 	d->vmm_unmap(at, bytes);
 	d->address_free(at, bytes);
 }
 
-/* An address for memory of a handle, where these devices may read and write it. */
-static int
-map(struct gpu *g, CUmemGenericAllocationHandle handle, size_t bytes, const CUdevice *devices, int n, CUdeviceptr *out,
-    struct blink_error *err)
+int
+gpu_map(struct gpu *g, CUmemGenericAllocationHandle handle, size_t bytes, const CUdevice *devices, int n,
+    CUdeviceptr *out, struct blink_error *err)
 {
 	CUmemAccessDesc access[GPU_DEVICES];
 	for (int i = 0; i < n; i++)
@@ -48,7 +47,7 @@ map(struct gpu *g, CUmemGenericAllocationHandle handle, size_t bytes, const CUde
 	}
 	if (CHECK(g, vmm_access(*out, bytes, access, (size_t)n), err, "let %d devices access memory of device %d", n,
 	    (int)devices[0]) != blinkSuccess)
-		unmap(g->d, *out, bytes);
+		gpu_unmap(g->d, *out, bytes);
 	return err->code;
 }
 
@@ -57,7 +56,7 @@ static int
 create(struct gpu *g, size_t *bytes, const CUdevice *devices, int n, CUdeviceptr *out, int *fd,
     struct blink_error *err)
 {
-	const CUmemAllocationProp what = properties(g->device);
+	const CUmemAllocationProp what = gpu_memory_of(g->device);
 	CUmemGenericAllocationHandle handle;
 	size_t grain = 0;
 	if (CHECK(g, vmm_granularity(&grain, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM), err,
@@ -69,7 +68,7 @@ create(struct gpu *g, size_t *bytes, const CUdevice *devices, int n, CUdeviceptr
 		return err->code;
 	if (CHECK(g, vmm_export(fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0), err,
 	    "export memory of device %d", (int)g->device) == blinkSuccess
-	    && map(g, handle, *bytes, devices, n, out, err) != blinkSuccess)
+	    && gpu_map(g, handle, *bytes, devices, n, out, err) != blinkSuccess)
 		close(*fd);
 	g->d->vmm_release(handle);
 	return err->code;
@@ -82,7 +81,7 @@ import(struct gpu *g, int fd, size_t bytes, CUdeviceptr *out, int rank, struct b
 	if (CHECK(g, vmm_import(&handle, (void *)(uintptr_t)fd, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR), err,
 	    "import memory of rank %d", rank) != blinkSuccess)
 		return err->code;
-	map(g, handle, bytes, &g->device, 1, out, err);
+	gpu_map(g, handle, bytes, &g->device, 1, out, err);
 	g->d->vmm_release(handle);
 	return err->code;
 }
@@ -114,7 +113,7 @@ free_now(struct own_region *r)
 		if (!r->memory)
 			d->host_unregister(r->host);
 		else if (r->sharing == GPU_SHARING_VMM)
-			unmap(d, r->memory, r->bytes);
+			gpu_unmap(d, r->memory, r->bytes);
 		else
 			d->memory_free(r->memory);
 		d->context_pop(&r->context);
@@ -467,7 +466,7 @@ forget_import(const struct driver *d, const struct gpu_import *in)
 	if (in->host)
 		d->host_unregister(in->host);
 	if (in->memory && in->how == GPU_SHARING_VMM)
-		unmap(d, in->memory, in->bytes);
+		gpu_unmap(d, in->memory, in->bytes);
 	else if (in->memory)
 		d->ipc_close(in->memory);
 	if (in->users) {

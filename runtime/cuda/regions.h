@@ -39,6 +39,13 @@ struct gpu_import {
 	void *host;			/* registered; NULL: none */
 };
 
+/* Memory by handle, and descriptors for it: what is to be created on a device; an address for memory of a handle, where
+ * these devices may read and write it; and no more. */
+CUmemAllocationProp gpu_memory_of(CUdevice device);
+int gpu_map(struct gpu *g, CUmemGenericAllocationHandle handle, size_t bytes, const CUdevice *devices, int n,
+    CUdeviceptr *out, struct blink_error *err);
+void gpu_unmap(const struct driver *d, CUdeviceptr at, size_t bytes);
+
 struct gpu_regions {
 	CUstream stream;		/* for copies of the library itself */
 	enum gpu_sharing sharing;

@@ -11,6 +11,7 @@ struct gpu_who {
 	uint64_t process;
 	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
 	int32_t copies;			/* enum gpu_copies: the most that it wants */
+	int32_t multicasts, unused;	/* can_multicast */
 	char pci[GPU_PCI_BYTES];
 };
 

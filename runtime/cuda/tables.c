@@ -1,5 +1,6 @@
 /* Tables: the program of a plan as kernels read it, uploaded when the plan is first used. */
 #include "cuda/calls.h"
+#include "cuda/multicast.h"
 #include "support/error.h"
 
 #include <stdlib.h>
@@ -65,6 +66,9 @@ struct image {
 	struct gpu_lane *lane;
 	struct gpu_partner *partner;
 	int n_lanes, n_publishes, n_partners;
+	int *trees;			/* of a switched program: of each root, so far; NULL: it is none */
+	int roots_trees;		/* the most of them */
+	int root, tree, segment;	/* of the last task: which of the root's trees, for which segment */
 };
 
 /* The other end of a lane, by the lane's route. */
@@ -82,16 +86,42 @@ put_partner(struct image *im, const RankLane *lane, enum gpu_route route)
 		im->partner[i].n_lanes = lane->lane + 1;
 }
 
+/* All ranks take part in all trees of a switched program, so that they count alike. */
+static void
+count_tree(struct image *im, const RankTask *task)
+{
+	bool is_root = task->own && (task->n_from > 0 || !collective_reduces(im->prog->coll));
+	im->root = is_root ? im->prog->rank : task->own ? task->to[0].rank : task->from[0].rank;
+	if (task->segment != im->segment) {
+		im->segment = task->segment;
+		im->tree = im->trees[im->root]++;
+	}
+	im->roots_trees = im->tree < im->roots_trees ? im->roots_trees : im->tree + 1;
+}
+
+/* A lane of such a tree has its number: of an allreduce's two, the first goes up. Its ring is at the same place in the
+ * memory of all ranks. */
+static void
+put_switched(const struct image *im, int reader, struct gpu_lane *out)
+{
+	int stages = gpu_multicast_stages(im->prog->coll);
+	out->lane = im->tree * stages + (stages > 1 && reader != im->root);
+	for (int half = 0; half < 2; half++)
+		out->pair.ring[half] = gpu_multicast_ring(im->g, im->root, half);
+}
+
 static void
 put_lane(struct image *im, const RankLane *lane, int part, bool publishes)
 {
 	const struct gpu *g = im->g;
 	int me = im->prog->rank;
 	struct gpu_lane *out = &im->lane[im->n_lanes++];
-	enum gpu_route route = gpu_route_of(g, im->prog, part, lane->rank);
+	enum gpu_route route = im->trees ? GPU_ROUTE_DIRECT : gpu_route_of(g, im->prog, part, lane->rank);
 	*out = (struct gpu_lane){ .peer = lane->rank, .lane = lane->lane };
 	gpu_pair_of(g, publishes ? me : lane->rank, publishes ? lane->rank : me, route, &out->pair);
-	if (g->copies && !collective_reduces(im->prog->coll))
+	if (im->trees)
+		put_switched(im, publishes ? lane->rank : me, out);
+	else if (g->copies && !collective_reduces(im->prog->coll))
 		put_partner(im, lane, route);
 }
 
@@ -99,6 +129,8 @@ static void
 put_task(struct image *im, const RankTask *task, struct gpu_task *out)
 {
 	const Extent *x = &im->prog->extent[task->extent];
+	if (im->trees)
+		count_tree(im, task);
 	*out = (struct gpu_task){ .send_block = x->send_block, .recv_block = x->recv_block,
 	    .begin = (int64_t)x->begin.num, .begin_of = x->begin.den, .end = (int64_t)x->end.num,
 	    .end_of = x->end.den, .part = x->part, .n_from = task->n_from, .n_to = task->n_to, .from = im->n_lanes,
@@ -168,35 +200,40 @@ upload(struct gpu *g, struct image *im, struct blink_error *err)
 }
 
 static int
-make_table(struct gpu *g, const struct plan *plan, struct gpu_table *out, struct blink_error *err)
+make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_table *out, struct blink_error *err)
 {
-	struct image im = { .g = g, .prog = plan->prog, .bytes = image_bytes(plan->prog) };
+	struct image im = { .g = g, .prog = plan->prog, .bytes = image_bytes(plan->prog), .segment = -1 };
 	if (widest(plan->prog) > GPU_LANES)
 		return set_error(err, blinkLimit, "%d ranks next to one in a tree: want at most %d on GPUs",
 		    widest(plan->prog), (int)GPU_LANES);
-	if (!(im.host = calloc(1, im.bytes)))
-		return set_error_memory(err);
-	if (gpu_keep(g, im.bytes, &im.device, err) == blinkSuccess) {
+	im.host = calloc(1, im.bytes);
+	im.trees = switched ? calloc((size_t)plan->prog->n_ranks, sizeof *im.trees) : NULL;
+	if (!im.host || (switched && !im.trees))
+		set_error_memory(err);
+	else if (gpu_keep(g, im.bytes, &im.device, err) == blinkSuccess) {
 		fill(&im);
 		upload(g, &im, err);
 	}
 	free(im.host);
+	free(im.trees);
 	*out = (struct gpu_table){ .plan = plan, .program = (const struct gpu_program *)im.device,
-	    .partner = (const struct gpu_partner *)im.partners_at, .n_tasks = plan->prog->n_tasks,
+	    .partner = (const struct gpu_partner *)im.partners_at, .switched = switched,
+	    .roots_trees = im.roots_trees, .n_tasks = plan->prog->n_tasks,
 	    .n_publishes = im.n_publishes, .n_partners = im.n_partners };
 	return err->code;
 }
 
 int
-gpu_table_of(struct gpu *g, const struct plan *plan, const struct gpu_table **out, struct blink_error *err)
+gpu_table_of(struct gpu *g, const struct plan *plan, bool switched, const struct gpu_table **out,
+    struct blink_error *err)
 {
 	struct gpu_table **at = &g->launches->table, *table;
-	while (*at && (*at)->plan != plan)
+	while (*at && ((*at)->plan != plan || (*at)->switched != switched))
 		at = &(*at)->next;
 	if (!*at) {
 		if (!(table = calloc(1, sizeof *table)))
 			return set_error_memory(err);
-		if (make_table(g, plan, table, err) != blinkSuccess) {
+		if (make_table(g, plan, switched, table, err) != blinkSuccess) {
 			free(table);
 			return err->code;
 		}

@@ -19,6 +19,8 @@
 	    "blocks of a GPU for this communicator; 0: a quarter of those that others have left") \
 	X("BLINK_P2P", p2p, FLAG, 1, \
 	    "GPUs write into each other's memory; 0: through memory of the host") \
+	X("BLINK_NVLS", nvls, FLAG, 1, \
+	    "schedules for NVSwitches that add and copy are executed by them; 0: by the GPUs") \
 	X("BLINK_KERNELS", kernels, TEXT, NULL, "modules with kernels of schedules, separated by ':'") \
 	X("BLINK_COPY_ENGINES", copy_engines, AUTO, -1, \
 	    "copy engines of GPUs for calls that do not reduce: 0, auto (for long ones) or 1 (for all)") \

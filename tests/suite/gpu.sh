@@ -139,7 +139,7 @@ expect "several blocks move a message" awk '
 rm -f "$work/messages"
 run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups leaving
 VIRTUAL_GPU_CALLS=$work/calls.split run "" order -n 3 -t -k 20 splits
-modules=$((3 * ($(ls "$build"/gen/ptx/*.ptx | grep -vc '[.]70[.]ptx'))))
+modules=$((3 * ($(ls "$build"/gen/ptx/*.ptx | grep -vc '[.][79]0[.]ptx'))))
 expect "communicators of a process share modules" [ "$(grep -c '^ModuleLoadData$' "$work/calls.split")" = $modules ]
 expect "the last one unloads them" [ "$(grep -c '^ModuleUnload$' "$work/calls.split")" = $modules ]
 if [ "$full" ]; then
@@ -201,6 +201,77 @@ fi
 if [ "$full" ]; then
 	with_copies tsan/ matrix -n 4 -t -d "$work/dgx1v" -c 40 -b 512 "4 threads"
 	with_copies tsan/ gpu -n 3 -t leaves
+fi
+
+# ---- NVSwitches that add and copy ----
+
+# by_switch PROGRAM ARGUMENT...: on a machine that has them; in $work/trace is what each rank says.
+by_switch() {
+	rm -f "$work/trace"
+	prefix="by the switch: "
+	VIRTUAL_GPU_TOPOLOGY=topologies/dgx-h100-nvls.xml BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
+	prefix=
+}
+
+# calls WORDS: how many of all ranks' calls are said with these words in $work/trace
+calls() { grep -c "$1" "$work/trace"; }
+
+# switched_by COLLECTIVE...: they have been
+switched_by() {
+	for c; do expect "by the switch: $c" grep -q " $c of [0-9]*: .*, by the switch" "$work/trace"; done
+}
+
+schedules nvls dgx-h100-nvls.xml 0-3 "0 2"
+if [ ! -e "$build/gen/ptx/multicast.90.ptx" ]; then
+	skip "no kernel for multicast objects: want clang, or nvcc for GPUs of capability 9.0"
+else
+	by_switch "" matrix -n 4 -t -o -d "$work/nvls" -c 140 -m 10007 -b 4096 "4 threads"
+	switched_by allreduce reduce reducescatter broadcast allgather
+	by_switch "" matrix -n 4 -v -o -d "$work/nvls" -c 60 -b 512 "4 processes, each sees one GPU"
+	switched_by allreduce broadcast
+	"$blinkc" batch -q topologies/dgx-h100-nvls.xml -n 4 --distinct -o "$work/nvls-index" || not_ok "batch: exit $?"
+	by_switch "" matrix -n 4 -t -o -d "$work/nvls-index" -g 0,1,2,3 -c 20 -k allreduce -b 512 "by an index"
+	switched_by allreduce
+	by_switch "" matrix -n 4 -t -o -d "$work/nvls" -c 12 -m 200003 -k "allreduce int32" "chunks by themselves"
+	expect "by the switch: long calls" [ "$(calls 'by the switch')" -gt 0 ]
+	expect "by the switch: short calls are packets" [ "$(calls 'packets of')" -gt 0 ]
+	BLINK_NVLS=0 by_switch "" matrix -n 4 -t -d "$work/nvls" -c 40 -b 512 "BLINK_NVLS=0"
+	expect "BLINK_NVLS=0: none is by the switch" [ "$(calls 'by the switch\|multicast object')" = 0 ]
+	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 by_switch "" matrix -n 4 -t -o -d "$work/nvls" \
+		-c "$([ "$full" ] && echo 140 || echo 40)" -m 4099 -b 512 "late stores, 3 threads a block"
+	BLINK_BLOCKS=2 by_switch "" matrix -n 4 -t -o -d "$work/nvls" -c 40 -m 10007 -b 512 "2 blocks that take turns"
+	# Whatever fails as memory is made is said, and leaves the plain way to all ranks.
+	for f in MulticastCreate:1 MulticastAddDevice:3 MulticastBindMem:2:OUT_OF_MEMORY \
+		${full:+MulticastGetGranularity:5 MemExportToShareableHandle:5 MemImportFromShareableHandle:2} \
+		${full:+MemCreate:6 ModuleLoadData:14}; do
+		VIRTUAL_GPU_FAIL=$f by_switch "" matrix -n 4 -t -d "$work/nvls" -c 20 -b 512 "$f fails"
+		expect "$f fails: all say so, and do without" [ \
+			"$(calls 'INFO no multicast object: ') $(calls 'by the switch')" = "4 0" ]
+	done
+	# A rank that leaves has nothing in its memory that others still add.
+	list=$(printf '%s:' "$work"/nvls/*.json)
+	export BLINK_SCHEDULES=${list%:} BLINK_SMALL=0 BLINK_CHUNK=512
+	VIRTUAL_GPU_DELAY=1 by_switch "" order -n 4 -t -k "${few:-20}" leaving
+	by_switch "" gpu -n 4 -t ${few:+-k "$few"} graph graph_forked streams one_thread two_communicators
+	switched_by allreduce
+	by_switch "" gpu -n 4 ${few:+-k "$few"} killed leaves aborted
+	if [ "$full" ]; then
+		by_switch "" gpu -n 4 killed_in_queue differs late bad_pointer crossed
+		by_switch "" order -n 4 -k 100 stream several in_turn groups splits split_outlives waited alone
+		for f in MulticastCreate MulticastAddDevice MulticastBindMem MulticastUnbind MulticastGetGranularity; do
+			by_switch "" gpu -n 4 -f $f:1 driver_fails
+		done
+		by_switch tsan/ gpu -n 4 -t graph streams
+		by_switch asan/ gpu -n 4 graph leaves
+	fi
+	unset BLINK_SCHEDULES BLINK_SMALL BLINK_CHUNK
+	if [ "$full" ]; then
+		schedules nvls-8 dgx-h100-nvls.xml 0-7 "5"
+		by_switch "" matrix -n 8 -t -o -d "$work/nvls-8" -c 140 -m 40001 "8 threads"
+		by_switch "" matrix -n 8 -o -d "$work/nvls-8" -c 70 -m 10007 -b 4096 "8 processes"
+		by_switch asan/ matrix -n 4 -o -d "$work/nvls" -c 60 -b 512 "4 processes"
+		by_switch tsan/ matrix -n 4 -t -o -d "$work/nvls" -c 60 -b 512 "4 threads"
+	fi
 fi
 
 # ---- faults ----
