@@ -1,6 +1,7 @@
 /* A collective whose trees are for a switch that adds and copies (RankProgram.switched), by memory of all ranks at one
  * address (cuda/multicast.c). Tasks, strips, chunks and flags are those of the protocol of flags (flags.h); what
- * differs is where values are. All lanes of a tree, up and down, are slots at the same place in every rank's own memory:
+ * differs is where values are. All lanes of a tree, up and down, are slots at the same place in the memory of every
+ * rank:
  *
  *	not the root, up	its own input into its slot
  *	root, up		the same; then one load, by which the switch adds up what all ranks have in their slots
