@@ -220,7 +220,8 @@ compare(const struct matrix *m, int *n_compared)
 		const uint64_t *digest = &m->digest[k * m->n], *expected = &m->expected[k * m->n];
 		for (int r = 0; r < m->n; r++) {
 			bool alike = !all_receive_alike(&m->calls[k]) || digest[r] == digest[0];
-			bool same = !expected[r] || expected[r] == digest[r] || (m->any_order && has_order(&m->calls[k]));
+			bool same = !expected[r] || expected[r] == digest[r]
+			    || (m->any_order && has_order(&m->calls[k]));
 			*n_compared += r == 0 && expected[r];
 			if ((!alike || !same) && wrong++ < 5)
 				printf("# call %d: %s: rank %d: %s\n", k, call_text(&m->calls[k], text), r,
