@@ -3,8 +3,9 @@
 
 usage: sass.py TYPE < listing
 
-TYPE is that of the module, or "move" or "multicast". A line for each function that is wrong, and what is wrong. Fences are of acquire
-and release, which GPUs of capability 7.0 and later have, and what a block shares is accessed as shared memory.
+TYPE is that of the module, or "move" or "multicast". A line for each function that is wrong, and what is wrong. Fences
+are of acquire and release, which GPUs of capability 7.0 and later have, and what a block shares is accessed as shared
+memory.
 
 A group are the loads of 16 bytes of a stretch without branches, up to the first instruction that needs what one of them
 loads; where ptxas gives two loads one register, the second needs it, too. In the pass over whole vectors
