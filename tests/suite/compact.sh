@@ -160,7 +160,8 @@ pairs() {
 	expect "$1, alltoall: shown" "$blinkc" show "$work/pairs.json" -o "$work/shown"
 	expect "$1, alltoall: is itself" "$blinkc" diff "$work/pairs.json" "$work/pairs.json"
 	if [ $((n * (n - 1))) -gt 524288 ]; then
-		expect_exit "$1, alltoall: a list" 4 "$blinkc" convert "$work/pairs.json" --format json -o "$work/x.json"
+		expect_exit "$1, alltoall: a list" 4 \
+			"$blinkc" convert "$work/pairs.json" --format json -o "$work/x.json"
 		expect "$1, alltoall: what it says" grep -qF "$((n * (n - 1))) trees with " "$work/err"
 	else
 		expect "$1, alltoall: a list" "$blinkc" convert "$work/pairs.json" --format json -o "$work/x.json"
@@ -216,8 +217,8 @@ expect "8200 GPUs, alltoall: what it says" grep -qF "alltoall over 8200 GPUs, wi
 # Without a symmetry there is a list. lost MACHINE GPUS RATE LOST: direct paths are at the bound of the server that lost
 # one.
 lost() {
-	expect "$1 without $4, alltoall" bash -c "ulimit -t 10; exec '$blinkc' --synthetic '$1' --without $4 -c alltoall \
-		-o '$work/x.json' 2>'$work/err'"
+	expect "$1 without $4, alltoall" bash -c "ulimit -t 10
+		exec '$blinkc' --synthetic '$1' --without $4 -c alltoall -o '$work/x.json' 2>'$work/err'"
 	expect "$1 without $4: a path for each pair" grep -q "^trees       $(($2 * ($2 - 1))), depth 1$" "$work/err"
 	expect "$1 without $4: the rate" grep -q "^rate        $3 GB/s" "$work/err"
 	expect "$1 without $4: the bound" grep -q "^bound       $3 GB/s, proven by a cut for any algorithm" "$work/err"
