@@ -1,4 +1,5 @@
-# !/bin/bash Collectives on virtual GPUs whose links are slowed down to what the topology file says, at a scale: what a
+#!/bin/bash
+# Collectives on virtual GPUs whose links are slowed down to what the topology file says, at a scale: what a
 # schedule reaches of its proven bound when kernels, flags and chunks are in the way, beside rings of NCCL's kind on the
 # same GPUs. Rates are those of the machine: bytes by time, times the scale. GPUs are threads of this machine, and a
 # scale must be so large that its CPUs are idle for a part of the time: a line says how many were busy. All machines

@@ -1,4 +1,5 @@
-# !/bin/bash Collectives on virtual GPUs over sizes: what the protocol of kernels keeps of the proven bound of a
+#!/bin/bash
+# Collectives on virtual GPUs over sizes: what the protocol of kernels keeps of the proven bound of a
 # schedule where fences, flags and launches take their time (tests/virtual_gpu/README.md). Links are so slow that a call
 # takes 25 ms for each MiB on each GPU if it has the rate of the bound, and at least 2 s, so that the CPUs that play the
 # GPUs do not matter. Where they do, as on a machine that has other work, "CPUs" says that the row counts for nothing:

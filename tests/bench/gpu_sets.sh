@@ -1,4 +1,5 @@
-# !/bin/bash Sets of 3 to 8 GPUs of a machine, one of each isomorphism class that NVLinks connect: schedules beside
+#!/bin/bash
+# Sets of 3 to 8 GPUs of a machine, one of each isomorphism class that NVLinks connect: schedules beside
 # rings of NCCL's kind on the same virtual GPUs, as Blink (MLSys 2020) measured it on DGX-1. Rings are over NVLink;
 # where no NVLinks make a ring through all GPUs of a set, its hops take NVLink where there is one, else PCIe. The root
 # of a broadcast is the first GPU of a set. The scale of a call is such that it takes 0.6 s for each GPU if it has the
