@@ -49,15 +49,10 @@ struct strip {
 	int32_t number;			/* which strip of the segment */
 	int32_t publishes;
 	int32_t chunk, n_chunks;	/* done or at work, and in all */
-	uint32_t done, set;		/* by the workers; of these, those whose flags are set */
+	uint32_t done;			/* by the workers; of these, */
+	uint32_t set, next;		/* those whose flags are set, and those whose flags are being set */
 	bool scales, divides;
 	uint8_t shape;			/* of the task; 0: any */
-};
-
-/* Whose flags are set next. */
-struct setting {
-	int32_t strip;			/* -1: none any more */
-	bool first;
 };
 
 /* Shared by the threads of a block. */
@@ -73,7 +68,7 @@ struct block {
 	struct strip strip[GPU_TASKS_OF_BLOCK + 1];
 	char *place[GPU_LANES];		/* of each lane of the strip at work: its slot, or its packets */
 	uint32_t told;			/* by the workers: how often a chunk was done, and the end */
-	struct setting setting;
+	bool sets;			/* flags of some strip are being set; else there are no more */
 };
 
 /* A thread's own. */

@@ -97,38 +97,41 @@ set_flags(const struct block *b, const struct strip *s, uint32_t done, bool firs
 	}
 }
 
-/* For the first setter: a strip of which more is done than its flags say. heard: of `told`, so far; returns it. */
+/* For the first setter: all strips of which more is done than their flags say. heard: of `told`, so far; returns it. */
 FN uint32_t
-find_done(struct block *b, uint32_t heard, struct setting *out)
+find_done(struct block *b, uint32_t heard)
 {
+	b->sets = false;
+	for (int i = 0; i < b->n_strips; i++)
+		b->strip[i].set = b->strip[i].next;
 	for (;; heard = hear_more(&b->told, heard)) {
 		for (int i = 0; i < b->n_strips; i++) {
-			uint32_t done = hear_block(&b->strip[i].done), set = b->strip[i].set;
-			out->strip = i;
-			out->first = set == 0;
-			b->strip[i].set = done;
-			if (set < done)
-				return heard;
+			struct strip *s = &b->strip[i];
+			s->next = hear_block(&s->done);
+			b->sets |= s->set < s->next;
 		}
-		out->strip = -1;
-		if (heard & END)
+		if (b->sets || heard & END)
 			return heard;
 	}
 }
 
-/* For setters: flags of what the workers have done, until that is all. */
+/* For setters: flags of what the workers have done, until that is all. A setter waits once for its flags of all strips:
+ * only its first fence after a barrier has to. */
 FN void
 set_all_flags(struct block *b)
 {
 	int me = (int)(this_thread() - workers());
 	for (uint32_t heard = 0;;) {
 		if (me == 0)
-			heard = find_done(b, heard, &b->setting);
+			heard = find_done(b, heard);
 		barrier_of(SETTERS, N_SETTERS);
-		if (b->setting.strip < 0)
+		if (!b->sets)
 			return;
-		const struct strip *s = &b->strip[b->setting.strip];
-		set_flags(b, s, s->set, b->setting.first, me, N_SETTERS);
+		for (int i = 0; i < b->n_strips; i++) {
+			const struct strip *s = &b->strip[i];
+			if (s->set < s->next)
+				set_flags(b, s, s->next, s->set == 0, me, N_SETTERS);
+		}
 		barrier_of(SETTERS, N_SETTERS);
 	}
 }
