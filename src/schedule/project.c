@@ -57,10 +57,12 @@ carry(struct projection *p, const Edge *e, int stage)
 	}
 }
 
-/* Where a link of NVLink ends that several edges share there; -1: nowhere. */
+/* Where a link of NVLink ends that several edges share there; -1: nowhere, as of an edge whose links are not known. */
 static int
 shared_end(const Topology *topo, const Edge *e, bool up)
 {
+	if (e->n_links == 0)
+		return -1;
 	const Link *link = &topo->link[e->link[up ? e->n_links - 1 : 0]];
 	int v = up ? link->to : link->from;
 	bool shares = up ? topo->vertex[v].reduce : topo->vertex[v].multicast;

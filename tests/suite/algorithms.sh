@@ -114,7 +114,7 @@ grep -q 'has a hop through a host for every edge: want one as from gpu0 to gpu' 
 	not_ok "no host: $(cat "$work/err")"
 expect_exit "no host on the route of a pair" 5 "$blinkc" $v -l all --routes pair -a host-staged-knomial
 expect_exit "a hybrid of whole buffers" 5 "$blinkc" $v --hybrid -a recursive-doubling
-expect_exit "too many trees" 4 "$blinkc" --synthetic "server:1 gpu:370 switch:100" -a bruck -c alltoall
+expect_exit "too many trees" 4 "$blinkc" --synthetic "server:1 gpu:730 switch:100" -a bruck -c alltoall
 
 # wrong NAME TEXT OPTION...: bad usage, and one line that has TEXT
 wrong() {
