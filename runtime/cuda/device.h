@@ -168,7 +168,7 @@ struct gpu_measure {
 
 enum {
 	GPU_MEASURED_TURNS = 8,
-	GPU_MEASURED_SHORT = 16 * GPU_THREADS,	/* bytes of a short chunk; of a long one so many times as many: */
+	GPU_MEASURED_SHORT = 16 * GPU_THREADS,	/* bytes of a short chunk; a long one is this many times as long: */
 	GPU_MEASURED_LONG = 4
 };
 

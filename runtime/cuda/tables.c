@@ -86,7 +86,7 @@ put_partner(struct image *im, const RankLane *lane, enum gpu_route route)
 		im->partner[i].n_lanes = lane->lane + 1;
 }
 
-/* All ranks take part in all trees of a switched program, so that they count alike. */
+/* The number of the tree in a switched program: all ranks take part in all of its trees, so theirs is the same. */
 static void
 count_tree(struct image *im, const RankTask *task)
 {

@@ -41,7 +41,7 @@ enum {
 
 #define ASSUMED 1e-9			/* seconds for a byte */
 
-/* Bytes in a second: of a segment of so many bytes of the current call. */
+/* Bytes in a second that a segment of `bytes` of the current call has, if the call has its pace. */
 static double
 rate_of(const struct engine *e, int64_t bytes)
 {

@@ -3,7 +3,7 @@
  *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES [COLLECTIVE]]]
  *
  * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
- * checked; rate: TIMES more, or so many of COLLECTIVE (allgather, broadcast, reducescatter, alltoall; BYTES as
+ * checked; rate: TIMES more, or TIMES calls of COLLECTIVE (allgather, broadcast, reducescatter, alltoall; BYTES as
  * blink-schedule(5) counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split:
  * one more on a split that has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes
  * DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812

@@ -54,7 +54,7 @@ test_shares(void)
 	ok(pace_share(&e, (int64_t)257 * 4096) == 4096, "and never more than a slot holds");
 }
 
-/* A call of so many bytes, of 1 ms. True: the ranks agree before it. */
+/* A call that takes 1 ms. bytes: of its message. True: the ranks agree before it. */
 static bool
 calls(int64_t bytes)
 {
