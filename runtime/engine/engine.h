@@ -182,8 +182,8 @@ void peer_close(struct peer *peer);
  * none, or no memory. It has ended. */
 struct call *pace_before(struct engine *e, const struct call *call, struct blink_error *err);
 void pace_end(struct engine *e, const struct call *call);
-/* Over a network: bytes of a chunk, and slots of a ring, at most `most`; longest: bytes of the longest segment. Elements
- * of a chunk of a segment of n, which has `chunks` as all have. */
+/* Over a network: bytes of a chunk, and slots of a ring, at most `most`; longest: bytes of the longest segment.
+ * Elements of a chunk of a segment of n, which has `chunks` as all have. */
 int64_t pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest);
 int64_t pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most);
 int64_t pace_share(const struct engine *e, int64_t n);
