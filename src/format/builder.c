@@ -3,7 +3,6 @@
 #include "format/builder.h"
 #include "base/array.h"
 #include "base/hash.h"
-#include "format/link_rates.h"
 #include "topology/topology.h"
 
 #include <assert.h>
@@ -26,6 +25,7 @@ struct TopologyBuilder {
 	const char *label;
 	Topology *topo;
 	int room_nodes, room_vertices, room_links, room_notes;
+	int n_last;			/* links of the last builder_link */
 	int64_t capacity_sum;
 	struct id_set nodes, vertices, notes;
 };
@@ -256,6 +256,7 @@ builder_link(TopologyBuilder *b, int from, int to, LinkClass class, int count, i
 	assert(count >= 1 && capacity > 0);
 	link.count = count > LIMIT_LINK_COUNT ? LIMIT_LINK_COUNT : count;
 	link.capacity = clamp_capacity(capacity) * link.count;
+	b->n_last = duplex == DUPLEX ? 2 : 1;
 	b->status = link_source(b, source, &link.source);
 	if (b->status == OK)
 		b->status = add_link(b, &link);
@@ -263,6 +264,28 @@ builder_link(TopologyBuilder *b, int from, int to, LinkClass class, int count, i
 		link.from = to;
 		link.to = from;
 		b->status = add_link(b, &link);
+	}
+}
+
+void
+builder_link_assumed(TopologyBuilder *b)
+{
+	for (int i = 1; i <= b->n_last && b->status == OK; i++)
+		b->topo->link[b->topo->n_links - i].assumed = true;
+}
+
+void
+builder_join_cpus(TopologyBuilder *b, const int *cpu, int n, const SocketLink *link)
+{
+	if (n < 2)
+		return;
+	builder_sockets(b, n, link);
+	for (int i = 0; i < n; i++) {
+		for (int k = i + 1; k < n && b->status == OK; k++) {
+			builder_link(b, cpu[i], cpu[k], LINK_QPI, 1, link->capacity, DUPLEX, NULL);
+			if (link->assumed)
+				builder_link_assumed(b);
+		}
 	}
 }
 
@@ -297,6 +320,16 @@ builder_assume(TopologyBuilder *b, const char *format, ...)
 	make_printable(line);
 	if (b->status == OK && *line)
 		b->status = add_note(b, line);
+}
+
+void
+builder_sockets(TopologyBuilder *b, int n, const SocketLink *link)
+{
+	char source[256];
+	snprintf(source, sizeof source, "%s%s", link->source, link->assumed ? ", as the CPU is not known" : "");
+	builder_class(b, LINK_QPI, link->capacity, link_class_latency(LINK_QPI), source);
+	builder_assume(b, SOCKET_NOTE "%s: %.4g GB/s (%s)%s", n == 2 ? "the CPUs" : "each pair of CPUs",
+	    (double)link->capacity / 1e9, link->name, link->assumed ? ", a guess: --cpu or --cpu-link states it" : "");
 }
 
 /* ---- the whole ---- */

@@ -8,6 +8,7 @@
 #define BLINK_FORMAT_BUILDER_H
 
 #include "format/gpu_models.h"
+#include "format/link_rates.h"
 
 typedef struct TopologyBuilder TopologyBuilder;
 
@@ -36,8 +37,18 @@ typedef enum { DUPLEX, SIMPLEX } Duplex;
 void builder_link(TopologyBuilder *b, int from, int to, LinkClass class, int count, int64_t capacity, Duplex duplex,
     const char *source);
 
+/* Capacities of the links of the last builder_link are guesses. */
+void builder_link_assumed(TopologyBuilder *b);
+
 /* The class of the links between GPUs of a model, with its rate. switched: they lead to a switch. */
 void builder_gpu_links(TopologyBuilder *b, const GpuModel *model, bool switched);
+
+/* The class of the links between n CPUs, and a line about them. */
+#define SOCKET_NOTE "link between "
+void builder_sockets(TopologyBuilder *b, int n, const SocketLink *link);
+
+/* Links between all pairs of CPUs, with their class and a line. cpu: n vertices. */
+void builder_join_cpus(TopologyBuilder *b, const int *cpu, int n, const SocketLink *link);
 
 /* A line for people: what was assumed, left out or not understood. Equal lines are kept once. */
 void builder_assume(TopologyBuilder *b, const char *format, ...) __attribute__((format(printf, 2, 3)));

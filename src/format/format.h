@@ -20,6 +20,9 @@ typedef struct {
 	const char *from;		/* the name of its format; NULL: by content */
 	bool from_files;		/* `from` is that of the files that it names, not its own */
 	const char *gpu_model;		/* for formats that do not state it (gpu_models.h); NULL: not known */
+	const char *cpu;		/* what links between CPUs follow from (link_rates.h), whatever the file says;
+					 * NULL: as it says */
+	int64_t cpu_link;		/* their capacity itself, bytes/s; 0: not given */
 } TopologyHints;
 
 /* The files that a topology file may name, while it is read. */

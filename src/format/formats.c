@@ -1,4 +1,5 @@
 /* The tables of formats, and which of them a file has. */
+#include "format/builder.h"
 #include "format/doc.h"
 #include "format/file_kind.h"
 #include "format/format.h"
@@ -87,11 +88,42 @@ read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, si
 	return format->read(ctx, label, files, data, size, out);
 }
 
+/* Links between CPUs are as the options state them, and nothing else is said of them. */
+static Status
+state_sockets(Ctx *ctx, const TopologyHints *hints, Topology *topo)
+{
+	SocketLink link = { .name = "--cpu-link", .source = "stated by --cpu-link" };
+	int n = 0;
+	if (hints->cpu)
+		TRY(socket_link_parse(ctx, hints->cpu, &link));
+	link.capacity = hints->cpu_link ? hints->cpu_link : link.capacity;
+	link.source = hints->cpu_link ? "stated by --cpu-link" : link.source;
+	for (int l = 0; l < topo->n_links; l++) {
+		Link *of = &topo->link[l];
+		if (of->class != LINK_QPI)
+			continue;
+		of->capacity = link.capacity * of->count;
+		of->source = NULL;
+		of->assumed = false;
+	}
+	if (topo->class[LINK_QPI].given) {
+		topo->class[LINK_QPI].capacity = link.capacity;
+		topo->class[LINK_QPI].source = link.source;
+	}
+	for (int i = 0; i < topo->n_notes; i++)
+		if (strncmp(topo->note[i], SOCKET_NOTE, strlen(SOCKET_NOTE)) != 0)
+			topo->note[n++] = topo->note[i];
+	topo->n_notes = n;
+	TRY(topo_check(ctx, topo->name, topo));
+	return topo_digest(ctx, topo, &topo->digest);
+}
+
 Status
 topo_read_as(Ctx *ctx, const char *label, const TopologyHints *hints, const char *data, size_t size, Topology **out)
 {
 	TopologyFiles files = { .hints = *hints, .dirs = hints->dirs, .read = read_any };
-	return read_any(ctx, label, &files, data, size, out);
+	TRY(read_any(ctx, label, &files, data, size, out));
+	return hints->cpu || hints->cpu_link ? state_sockets(ctx, hints, *out) : OK;
 }
 
 Status

@@ -223,6 +223,12 @@ gpu_model_parse(Ctx *ctx, const char *name, const GpuModel **out)
 	return status;
 }
 
+bool
+gpu_model_has_grace(const GpuModel *model)
+{
+	return model && (strncmp(model->name, "GH", 2) == 0 || strncmp(model->name, "GB", 2) == 0);
+}
+
 /* ---- by architecture ---- */
 
 static const GpuModel *

@@ -29,6 +29,9 @@ Status gpu_model_parse(Ctx *ctx, const char *name, const GpuModel **out);
 const GpuModel *gpu_model_of_sm(int sm);
 const GpuModel *gpu_model_of_gcn(const char *gcn);
 
+/* Is it on a board with NVIDIA's CPU, as GH200 and GB200 are? model: NULL: no. */
+bool gpu_model_has_grace(const GpuModel *model);
+
 /* "P100, V100-SXM2, ...": the short names of those with links of a class; N_LINK_CLASSES: of all. */
 void gpu_models_list(Text *out, LinkClass class);
 

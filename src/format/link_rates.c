@@ -86,28 +86,33 @@ pcie_capacity_source(void)
 
 /* The first row that fits: arch and vendor by their starts, "" fits all; family -1 fits all; model: at least. */
 static const struct {
-	const char *arch, *vendor;
+	const char *key, *arch, *vendor;
 	int family, model;
 	SocketLink link;
 } sockets[] = {
-	{ "x86", "GenuineIntel", 6, 0xcf, { "Xeon Emerald Rapids or later, UPI", 40 * BYTES_PER_GB,
+	{ "emerald-rapids", "x86", "GenuineIntel", 6, 0xcf, { "Xeon Emerald Rapids or later, UPI", 40 * BYTES_PER_GB,
 	    "effective: ERP_QPI_BW in " TOPO, false } },
-	{ "x86", "GenuineIntel", 6, 0x8f, { "Xeon Sapphire Rapids, UPI", 22 * BYTES_PER_GB,
+	{ "sapphire-rapids", "x86", "GenuineIntel", 6, 0x8f, { "Xeon Sapphire Rapids, UPI", 22 * BYTES_PER_GB,
 	    "effective: SRP_QPI_BW in " TOPO, false } },
-	{ "x86", "GenuineIntel", 6, 0x55, { "Xeon Skylake to Ice Lake, UPI", 10 * BYTES_PER_GB,
+	{ "skylake", "x86", "GenuineIntel", 6, 0x55, { "Xeon Skylake to Ice Lake, UPI", 10 * BYTES_PER_GB,
 	    "effective: SKL_QPI_BW in " TOPO, false } },
-	{ "x86", "GenuineIntel", -1, 0, { "Xeon Broadwell or earlier, QPI", 6 * BYTES_PER_GB,
+	{ "broadwell", "x86", "GenuineIntel", -1, 0, { "Xeon Broadwell or earlier, QPI", 6 * BYTES_PER_GB,
 	    "effective: BDW_QPI_BW in " TOPO, false } },
-	{ "x86", "AuthenticAMD", -1, -1, { "EPYC, xGMI", 16 * BYTES_PER_GB, "effective: AMD_BW in " TOPO, false } },
-	{ "x86", "HygonGenuine", -1, -1, { "Hygon, xGMI", 16 * BYTES_PER_GB,
+	{ "epyc", "x86", "AuthenticAMD", -1, -1, { "EPYC, xGMI", 16 * BYTES_PER_GB,
+	    "effective: AMD_BW in " TOPO, false } },
+	{ "hygon", "x86", "HygonGenuine", -1, -1, { "Hygon, xGMI", 16 * BYTES_PER_GB,
 	    "effective: as AMD_BW in " TOPO, false } },
-	{ "x86", "CentaurHauls", -1, -1, { "Zhaoxin, ZPI", 6 * BYTES_PER_GB, "effective: ZPI_BW in " TOPO, false } },
-	{ "ppc64", "", -1, -1, { "POWER9, X-Bus", 32 * BYTES_PER_GB, "effective: P9_BW in " TOPO, false } },
-	{ "arm64", "", -1, -1, { "Arm", 6 * BYTES_PER_GB, "effective: ARM_BW in " TOPO, false } },
-	{ "aarch64", "", -1, -1, { "Arm", 6 * BYTES_PER_GB, "effective: ARM_BW in " TOPO, false } },
-	{ "", "", -1, -1, { "CPU not known, as a Xeon Skylake", 10 * BYTES_PER_GB,
-	    "effective: SKL_QPI_BW in " TOPO ", as the CPU is not known", true } },
+	{ "zhaoxin", "x86", "CentaurHauls", -1, -1, { "Zhaoxin, ZPI", 6 * BYTES_PER_GB,
+	    "effective: ZPI_BW in " TOPO, false } },
+	{ "power9", "ppc64", "", -1, -1, { "POWER9, X-Bus", 32 * BYTES_PER_GB, "effective: P9_BW in " TOPO, false } },
+	{ "grace", "arm64", "NVIDIA", -1, -1, { "Grace, NVLink-C2C", 110 * BYTES_PER_GB,
+	    "measured from CPU to CPU, by one user: https://github.com/ForceInjection/AI-fundamentals/issues/22",
+	    false } },
+	{ "arm", "arm64", "", -1, -1, { "Arm", 6 * BYTES_PER_GB, "effective: ARM_BW in " TOPO, false } },
+	{ "arm", "aarch64", "", -1, -1, { "Arm", 6 * BYTES_PER_GB, "effective: ARM_BW in " TOPO, false } },
 };
+
+enum { N_SOCKETS = sizeof sockets / sizeof *sockets };
 
 static bool
 begins(const char *text, const char *with)
@@ -115,13 +120,56 @@ begins(const char *text, const char *with)
 	return strncmp(text ? text : "", with, strlen(with)) == 0;
 }
 
-const SocketLink *
-socket_link(CpuModel cpu)
+static bool
+find_socket(const char *name, SocketLink *out)
 {
-	size_t i = 0;
-	while (i + 1 < sizeof sockets / sizeof *sockets && !(begins(cpu.arch, sockets[i].arch)
-	    && begins(cpu.vendor, sockets[i].vendor) && cpu.model >= sockets[i].model
-	    && (sockets[i].family < 0 || cpu.family == sockets[i].family)))
-		i++;
-	return &sockets[i].link;
+	for (int i = 0; i < N_SOCKETS; i++) {
+		if (strcmp(sockets[i].key, name) == 0) {
+			*out = sockets[i].link;
+			return true;
+		}
+	}
+	return false;
+}
+
+Status
+socket_link_parse(Ctx *ctx, const char *name, SocketLink *out)
+{
+	Text list = { 0 };
+	if (find_socket(name, out))
+		return OK;
+	for (int i = 0; i < N_SOCKETS; i++)
+		if (i == 0 || strcmp(sockets[i].key, sockets[i - 1].key) != 0)
+			text_printf(&list, "%s%s", i ? ", " : "", sockets[i].key);
+	Status status = fail(ctx, USAGE, "--cpu: \"%.60s\": want one of %s", name, list.data ? list.data : "");
+	text_free(&list);
+	return status;
+}
+
+/* Grace comes with its GPUs. Four NUMA nodes with devices, or more cores than a Xeon of their time has, are an EPYC.
+ * The Xeons of a time are those that have the generation of PCIe, but for Ada, whose hosts are ahead of it. */
+static const char *
+likely_cpu(const GpuModel *gpus, int n_nodes, int cores)
+{
+	int age = !gpus ? 3 : strcmp(gpus->arch, "sm89") == 0 ? 5 : gpus->pcie;
+	int most_cores = age >= 5 ? 60 : age == 4 ? 40 : 28;
+	if (gpu_model_has_grace(gpus))
+		return "grace";
+	if ((gpus && gpus->class == LINK_XGMI) || n_nodes >= 4 || cores > most_cores)
+		return "epyc";
+	return age >= 5 ? "sapphire-rapids" : "skylake";
+}
+
+SocketLink
+socket_link(CpuModel cpu, const GpuModel *gpus, int n_nodes)
+{
+	SocketLink link;
+	bool arm = begins(cpu.arch, "arm64") || begins(cpu.arch, "aarch64");
+	for (int i = 0; i < N_SOCKETS && !(arm && gpu_model_has_grace(gpus)); i++)
+		if (begins(cpu.arch, sockets[i].arch) && begins(cpu.vendor, sockets[i].vendor)
+		    && cpu.model >= sockets[i].model && (sockets[i].family < 0 || cpu.family == sockets[i].family))
+			return sockets[i].link;
+	find_socket(likely_cpu(gpus, n_nodes, cpu.cores), &link);
+	link.assumed = !arm;
+	return link;
 }

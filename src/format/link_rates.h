@@ -3,6 +3,7 @@
 #ifndef BLINK_FORMAT_LINK_RATES_H
 #define BLINK_FORMAT_LINK_RATES_H
 
+#include "format/gpu_models.h"
 #include "model/model.h"
 
 /* Latency of a link of this class, ns, and its source. Of NVLinks to an NVSwitch it is half of that between GPUs, since
@@ -28,15 +29,21 @@ enum { PCIE_WIDTH_UNKNOWN = 16, PCIE_GENERATION_UNKNOWN = 3 };
 typedef struct {
 	const char *arch, *vendor;	/* "x86_64", "arm64", "ppc64"; "GenuineIntel", "AuthenticAMD" */
 	int family, model;
+	int cores;			/* of one CPU; 0: not known */
 } CpuModel;
 
 typedef struct {
 	const char *name;		/* "Xeon Skylake, UPI" */
 	int64_t capacity;		/* bytes/s in each direction, effective */
 	const char *source;
-	bool assumed;			/* the CPU is not known */
+	bool assumed;			/* the CPU is not known: a guess */
 } SocketLink;
 
-const SocketLink *socket_link(CpuModel cpu);
+/* That of a known CPU; else a guess from the age of the GPUs (NULL: no model is known), the number of NUMA nodes and
+ * their cores. */
+SocketLink socket_link(CpuModel cpu, const GpuModel *gpus, int n_nodes);
+
+/* By name, as "sapphire-rapids". Fails: USAGE, with all names. */
+Status socket_link_parse(Ctx *ctx, const char *name, SocketLink *out);
 
 #endif

@@ -33,6 +33,12 @@ typedef struct {
 	bool reached;		/* while planning: trees of this rate are known, but for rounding; not in files */
 } Bound;
 
+/* What of the capacity that counts in a certificate is a guess. */
+typedef struct {
+	unsigned classes;	/* of these links, a bit set; 0: none is */
+	bool most;		/* they are half of it or more */
+} Assumed;
+
 /* Relative: what a rate that was rounded may be below its bound. */
 #define RATE_ROUNDING 1e-9
 

@@ -60,6 +60,7 @@ typedef struct {
 	int64_t capacity;	/* bytes/s in this direction of all `count` together; a multiple of count */
 	int64_t latency;	/* ns */
 	const char *source;	/* where its numbers come from; NULL: that of its class */
+	bool assumed;		/* its capacity is a guess, which neither its file nor an option states */
 } Link;
 
 /* A link class in a file: defaults for its links, and where they come from. */

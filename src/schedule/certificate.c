@@ -91,6 +91,36 @@ bound_enters(const Topology *topo, Collective coll, const Bound *bound)
 	return false;
 }
 
+bool
+bound_counts(const Topology *topo, const Bound *bound, bool enters, int l)
+{
+	const Link *link = &topo->link[l];
+	if (bound->kind == CERTIFICATE_PRICES || bound->kind == CERTIFICATE_LENGTHS)
+		return bound->price[l].num > 0;
+	int inner = bound->part[enters ? link->to : link->from], outer = bound->part[enters ? link->from : link->to];
+	return inner != outer && (bound->kind == CERTIFICATE_CUT ? inner == 1 : inner >= 0);
+}
+
+Assumed
+bound_assumed(const Topology *topo, Collective coll, const Bound *bound)
+{
+	bool priced = bound->kind == CERTIFICATE_PRICES || bound->kind == CERTIFICATE_LENGTHS,
+	    enters = !priced && bound->part && bound_enters(topo, coll, bound);
+	int n = bound->part || bound->price ? topo->n_links : 0;
+	double all = 0, guessed = 0;
+	Assumed out = { 0 };
+	for (int l = 0; l < n; l++) {
+		if (!bound_counts(topo, bound, enters, l))
+			continue;
+		double weight = (double)topo->link[l].capacity * (priced ? frac_double(bound->price[l]) : 1);
+		all += weight;
+		guessed += topo->link[l].assumed ? weight : 0;
+		out.classes |= topo->link[l].assumed ? 1u << topo->link[l].class : 0;
+	}
+	out.most = 2 * guessed >= all;
+	return out;
+}
+
 static Status
 partition_rate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, const Bound *bound, Frac *out)
 {

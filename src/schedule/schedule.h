@@ -110,6 +110,12 @@ void part_end_add(const PartEnd *end, int64_t *high, int64_t *low);
 /* Of a cut or a partition: does what enters the side or the parts count, or what leaves them? */
 bool bound_enters(const Topology *topo, Collective coll, const Bound *bound);
 
+/* Does a link count in the certificate? enters: bound_enters, of a cut or a partition. */
+bool bound_counts(const Topology *topo, const Bound *bound, bool enters, int link);
+
+/* Links of assumed capacity that count in the certificate. */
+Assumed bound_assumed(const Topology *topo, Collective coll, const Bound *bound);
+
 /* Recompute from the certificate alone what it proves: of prices and lengths only once certificate_check has searched
  * for the cheapest trees, which is what takes long. Fails: UNVERIFIED where it proves nothing. */
 Status bound_from_certificate(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,

@@ -89,15 +89,6 @@ cluster_paths(Ctx *ctx, const Options *opt, const char **label, ClusterServers *
 
 /* ---- what is asked ---- */
 
-static Status
-parse_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t lo, int64_t hi, int64_t *out)
-{
-	if (text && (!decimal_parse(text, strlen(text), BYTES_PER_GB, out) || *out < lo || *out > hi))
-		return fail(ctx, USAGE, "--%s: %.40s: want a number, %g to %g%s", name, text, (double)lo / 1e9,
-		    (double)hi / 1e9, unit);
-	return OK;
-}
-
 /* "4", for each file, or "4,2". */
 static Status
 parse_servers(Ctx *ctx, const char *text, int n_files, ClusterServers *servers)
@@ -154,9 +145,9 @@ request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest
 		return fail(ctx, USAGE, "--servers: missing: want a whole number, 1 to %d", LIMIT_NODES);
 	TRY(parse_servers(ctx, opt->value[OPT_SERVERS], opt->n_files, servers));
 	TRY(request_count(ctx, "leaf", opt->value[OPT_LEAF], LIMIT_NODES, &ask->leaf));
-	TRY(parse_gb(ctx, "nic-rate", opt->value[OPT_NIC_RATE], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
+	TRY(request_gb(ctx, "nic-rate", opt->value[OPT_NIC_RATE], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
 	    &ask->nic_rate));
-	TRY(parse_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
+	TRY(request_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
 	    BYTES_PER_GB * 1000, &ask->oversubscription));
 	ask->servers = servers;
 	name_cluster(servers, opt->n_files, name, sizeof name);

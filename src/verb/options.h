@@ -86,6 +86,12 @@
 	X(OPT_GPU_MODEL, "gpu-model", 0, "NAME", READS_TOPOLOGY | PROBE, \
 	    "the model of the GPUs, as V100-SXM2 or H100-SXM, where the file does not state it: rates of links \
 follow from it") \
+	X(OPT_CPU, "cpu", 0, "MODEL", READS_TOPOLOGY, \
+	    "the CPUs, as sapphire-rapids or epyc: the rate of links between them follows from it, whatever the file " \
+	    "says") \
+	X(OPT_CPU_LINK, "cpu-link", 0, "X", READS_TOPOLOGY, \
+	    "GB/s of each link between two CPUs, in each direction; default: by their model, which is a guess where " \
+	    "the file does not state it") \
 	X(OPT_SYNTHETIC, "synthetic", 0, "LINE", COMPILE | CONVERT | TOPOLOGY | BATCH | TUNE | SHOW | LINT | ADVISE \
 	    | WHATIF | HIERARCHY, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \

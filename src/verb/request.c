@@ -451,6 +451,15 @@ request_shard(Ctx *ctx, const char *text, int *shard, int *n_shards)
 }
 
 Status
+request_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t lo, int64_t hi, int64_t *out)
+{
+	if (text && (!decimal_parse(text, strlen(text), BYTES_PER_GB, out) || *out < lo || *out > hi))
+		return fail(ctx, USAGE, "--%s: %.40s: want a number, %g to %g%s", name, text, (double)lo / 1e9,
+		    (double)hi / 1e9, unit);
+	return OK;
+}
+
+Status
 request_jobs(Ctx *ctx, const Options *opt, int *out)
 {
 	*out = pool_cpus();

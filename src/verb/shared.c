@@ -69,8 +69,11 @@ Status
 read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out)
 {
 	TopologyHints hints = { .dirs = topology_dirs(), .gpu_model = opt->value[OPT_GPU_MODEL],
+		.cpu = opt->value[OPT_CPU],
 		.from_files = opt->value[OPT_SERVERS] || (opt->n_files > 1 && !opt->value[OPT_TOPOLOGY]) };
 	TRY(request_from(ctx, opt, &hints.from));
+	TRY(request_gb(ctx, "cpu-link", opt->value[OPT_CPU_LINK], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
+	    &hints.cpu_link));
 	TRY(topo_read_as(ctx, label, &hints, in->data ? in->data : "", in->size, out));
 	print_notes(opt, *out);
 	return OK;

@@ -65,18 +65,6 @@ find_loads(Ctx *ctx, const char *label, Explained *e)
 	return OK;
 }
 
-static bool
-is_tight(const Explained *e, int l)
-{
-	const Bound *bound = &e->sched->bound;
-	const Link *link = &e->topo->link[l];
-	if (bound->kind == CERTIFICATE_PRICES || bound->kind == CERTIFICATE_LENGTHS)
-		return bound->price[l].num > 0;
-	bool enters = e->counts_entering;
-	int inner = bound->part[enters ? link->to : link->from], outer = bound->part[enters ? link->from : link->to];
-	return inner != outer && (bound->kind == CERTIFICATE_CUT ? inner == 1 : inner >= 0);
-}
-
 Status
 explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out)
 {
@@ -93,7 +81,7 @@ explain(Ctx *ctx, const char *label, const Schedule *sched, Explained *out)
 	TRY(find_loads(ctx, label, e));
 	e->counts_entering = sched->bound.part && bound_enters(topo, sched->coll, &sched->bound);
 	for (int l = 0; l < topo->n_links; l++)
-		e->tight[l] = is_tight(e, l);
+		e->tight[l] = bound_counts(topo, &sched->bound, e->counts_entering, l);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

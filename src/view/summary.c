@@ -110,6 +110,7 @@ print_rate(Text *out, const Schedule *sched, const char *unproven)
 	text_printf(out, "rate        %.6g GB/s algorithm bandwidth", frac_double(sched->achieved) / 1e9);
 	if (frac_double(sched->achieved) < 1000 * unit)
 		text_printf(out, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
+	put_assumed(out, bound_assumed(sched->topo, sched->coll, &sched->bound));
 	text_printf(out, "\nbound       %.6g GB/s, proven by %s for any algorithm%s\n",
 	    frac_double(sched->bound.rate) / 1e9, proofs[sched->bound.kind], bound_claim(&sched->bound, sched->coll));
 	print_ratio(out, sched, unproven);

@@ -28,10 +28,13 @@ put_rate(JsonWriter *w, const Schedule *sched, const char *unproven)
 {
 	double achieved = frac_double(sched->achieved), bound = frac_double(sched->bound.rate);
 	bool reached = frac_cmp(sched->achieved, sched->bound.rate) >= 0 || achieved >= bound * (1 - RATE_ROUNDING);
+	Assumed assumed = bound_assumed(sched->topo, sched->coll, &sched->bound);
 	json_gb(w, "rate_gb_per_s", sched->achieved);
 	json_number(w, "link_gb_per_s", (double)topo_link_unit(sched->topo) / 1e9);
 	json_gb(w, "bound_gb_per_s", sched->bound.rate);
 	json_string(w, "certificate", certificate_name(sched->bound.kind));
+	if (assumed.classes)
+		json_names(w, "assumed_links", link_class_names, assumed.classes);
 	json_string(w, "bound_of", *bound_claim(&sched->bound, sched->coll)
 	    ? bound_claim(&sched->bound, sched->coll) + 1 : "");
 	json_number(w, "ratio", reached ? 1 : achieved / bound);

@@ -1,6 +1,7 @@
 /* The proof of the bound, as text. */
 #include "view/parts.h"
 #include "base/sort.h"
+#include "schedule/schedule.h"
 
 #include <inttypes.h>
 
@@ -103,22 +104,23 @@ put_arithmetic(Text *out, const Explained *e)
 	switch (bound->kind) {
 	case CERTIFICATE_CUT:
 		put_cut_arithmetic(out, e);
-		return;
+		break;
 	case CERTIFICATE_PARTITION:
 		for (int p = 0; p < bound->n_parts; p++)
 			sum += counted_capacity(e, p, &links);
 		text_printf(out, "between %d parts an allreduce moves its buffer 2 x (%d - 1) times: at most ",
 		    bound->n_parts, bound->n_parts);
 		text_printf(out, "%.6g GB/s / (2 x (%d - 1)) = %.6g GB/s", gb(sum), bound->n_parts, rate);
-		return;
+		break;
 	default:
 		text_printf(out, bound->kind == CERTIFICATE_PRICES
 		    ? "no tree costs less than 1 at these prices: at most the sum of capacity x price = "
 		    : "the cheapest trees of all blocks together cost at least 1: "
 			"at most the sum of capacity x length = ");
 		text_printf(out, "%.6g GB/s", rate);
-		return;
+		break;
 	}
+	put_assumed(out, bound_assumed(e->topo, e->sched->coll, bound));
 }
 
 static void

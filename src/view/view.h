@@ -108,6 +108,12 @@ Status show_trees(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *ou
 Status show_links(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out);
 Status show_proof(Ctx *ctx, const Explained *e, Text *out);
 
+/* ", decided by an assumed link (CPU to CPU): state it with --cpu-link"; nothing where no link is assumed. */
+void put_assumed(Text *out, Assumed assumed);
+
+/* "*           decided by ...", a line for the rates of a table that have a star. */
+void put_starred(Text *out, Assumed assumed);
+
 /* The arithmetic from the certificate to the bound, the last line of show_proof. */
 void put_arithmetic(Text *out, const Explained *e);
 

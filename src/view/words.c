@@ -16,6 +16,36 @@ put_rank(Text *out, const Explained *e, int rank)
 }
 
 static void
+put_guess(Text *out, const char *before, Assumed assumed)
+{
+	static const char *const names[N_LINK_CLASSES] = { [LINK_NVLINK] = "NVLink", [LINK_XGMI] = "xGMI",
+		[LINK_C2C] = "NVLink-C2C", [LINK_PCIE] = "PCIe", [LINK_QPI] = "CPU to CPU", [LINK_NET] = "network" };
+	bool several = assumed.classes & (assumed.classes - 1);
+	int n = 0;
+	if (!assumed.classes)
+		return;
+	text_printf(out, "%s%s", before, assumed.most ? "decided by" : "in part by");
+	text_put(out, several ? " assumed links (" : " an assumed link (");
+	for (int c = 0; c < N_LINK_CLASSES; c++)
+		if (assumed.classes >> c & 1)
+			text_printf(out, "%s%s", n++ ? ", " : "", names[c]);
+	text_put(out, assumed.classes >> LINK_QPI & 1 ? "): state it with --cpu-link" : ")");
+}
+
+void
+put_assumed(Text *out, Assumed assumed)
+{
+	put_guess(out, ", ", assumed);
+}
+
+void
+put_starred(Text *out, Assumed assumed)
+{
+	put_guess(out, "*           ", assumed);
+	text_put(out, assumed.classes ? "\n" : "");
+}
+
+static void
 put_span(Text *out, Frac begin, Frac end)
 {
 	if (begin.num == 0 && frac_cmp(end, FRAC_ONE) == 0)

@@ -17,9 +17,10 @@ GCN = {"906": 46, "908": 46, "910": 50, "gfx90a": 50, "gfx906": 46, "gfx908": 46
 # rate, links, generation of PCIe, links between the dies of a package
 MODELS = {
     "V100": (25, 6, 3, 0), "P100": (20, 4, 3, 0), "K80": (0, 0, 3, 0), "A100-PCIE": (25, 12, 4, 0),
-    "A100": (25, 12, 4, 0),
+    "A100": (25, 12, 4, 0), "H100-NVL": (25, 12, 5, 0), "L40S": (0, 0, 4, 0), "GB200": (50, 18, 5, 0),
     "H100-SXM": (25, 18, 5, 0), "MI100": (46, 3, 4, 0), "MI250X": (50, 8, 4, 4), "": (None, None, 3, 0),
 }
+C2C = {"GB200": 225}     # GB/s of a GPU
 LANE = {1: 15, 2: 30, 3: 60, 4: 120, 5: 240, 6: 480}
 SPEED = {"2.5": 1, "5": 2, "5.0": 2, "8": 3, "8.0": 3, "16": 4, "16.0": 4, "32": 5, "32.0": 5, "64.0": 6}
 UNKNOWN = 0xFFFFFFFFFFFFF
@@ -106,7 +107,7 @@ def intercpu(cpu):
     if cpu.get("arch", "").startswith("ppc"):
         return 32
     if cpu.get("arch", "").startswith(("arm", "aarch")):
-        return 6
+        return 6 if cpu.find(".//c2c") is None else 110
     if cpu.get("vendor") == "AuthenticAMD":
         return 16
     if cpu.get("vendor") == "GenuineIntel":
@@ -245,6 +246,12 @@ def check_nvidia(path, made, model):
             want[name[i], "nvswitch", "nvlink"] = want["nvswitch", name[i], "nvlink"] = (count, rate)
         else:
             want[name[i], name[j], "nvlink"] = (count, rate)
+    if model in C2C:
+        for a, b, kind, count, got in made.links:
+            if kind == "c2c":
+                same(f"C2C of {a}", (count, got), (1, C2C[model]))
+                want[a, b, "c2c"] = (count, got)
+        same("ends of C2C", sorted(a for a, _, kind in want if kind == "c2c" and a in made.gpus), sorted(made.gpus))
     same("links", made.direct(("nvlink", "xgmi", "c2c")), want)
     for i in range(n):
         found = made.paths(name[i])

@@ -24,7 +24,7 @@ on_machine "$v" "$blinkc" probe >"$work/dgx1v.json" 2>"$work/err"
 expect "dgx1v: what was found, in words" diff - "$work/err" <<'END'
 found       8 GPUs, Tesla V100-SXM2-32GB, 6 NVLinks each, driver 999.99.01
 assumed     mlx5_0 and other NICs: no port that is up, with a rate; --nic-rate sets it for a cluster
-assumed     between NUMA nodes: 6 GB/s (Xeon Broadwell or earlier, QPI)
+assumed     link between the CPUs: 6 GB/s (Xeon Broadwell or earlier, QPI)
 END
 "$blinkc" convert -q "$work/dgx1v.xml" -o "$work/again.json"
 expect "dgx1v: JSON on standard output, the same machine" diff <(grep -v '"name"' "$work/dgx1v.json") \

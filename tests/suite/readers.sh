@@ -45,7 +45,7 @@ nccl/nccl-dgx1v-1456.xml||4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25;
 nccl/nccl-vm.xml||4 gpus 2 cpus 4 switches 3 nics; nvlink 4x18x25; pcie 2x1x6 1x1x6.25 3x1x12 4x1x48; qpi 1x1x22; \
 ports 6.25 25
 nccl/nccl-power9.xml||4 gpus 2 cpus 0 switches 0 nics; nvlink 6x3x25; pcie 4x1x0.1875; qpi 1x1x32
-nccl/nccl-gb200.xml||4 gpus 4 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x5x44.712; pcie 4x1x48; qpi 2x1x6
+nccl/nccl-gb200.xml||4 gpus 4 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x5x44.712; pcie 4x1x48; qpi 2x1x110
 nccl/nccl-oneway.xml||3 gpus 1 cpus 0 switches 0 nics; nvlink 0.5x2x25 1x4x25; pcie 2x1x12 1x1x24
 nccl/rccl-mi50.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 4x1x46; pcie 4x1x12
 nccl/rccl-mi250.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 2x1x50 1x2x50 2x4x50; pcie 4x1x12
@@ -53,12 +53,15 @@ nccl/rccl-mi300x.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 6x1x64; pcie 4x1x48
 nvidia_smi/topo-dgx1v.txt|V100|8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x10
 nvidia_smi/topo-dgx1v-cut.txt|V100|8 gpus 2 cpus 0 switches 0 nics; nvlink 8x1x25 8x2x25; pcie 8x1x12; qpi 1x1x10
 nvidia_smi/topo-dgx1v-1456.txt|V100|4 gpus 2 cpus 3 switches 4 nics; nvlink 2x1x25 2x2x25; pcie 11x1x12; qpi 1x1x10
-nvidia_smi/topo-h100.txt|H100-SXM|8 gpus 2 cpus 9 switches 10 nics; nvlink 8x18x25; pcie 26x1x48; qpi 1x1x10
+nvidia_smi/topo-h100.txt|H100-SXM|8 gpus 2 cpus 9 switches 10 nics; nvlink 8x18x25; pcie 26x1x48; qpi 1x1x22
 nvidia_smi/topo-k80.txt|K80|8 gpus 2 cpus 6 switches 0 nics; pcie 14x1x12; qpi 1x1x10
 nvidia_smi/topo-a100-pcie.txt|A100-PCIE|4 gpus 1 cpus 0 switches 0 nics; nvlink 2x12x25; pcie 4x1x24
 nvidia_smi/topo-dgx2.txt|V100|16 gpus 1 cpus 1 switches 0 nics; nvlink 16x6x25; pcie 16x1x12
 nvidia_smi/topo-one.txt||1 gpus 1 cpus 0 switches 0 nics; pcie 1x1x12
 nvidia_smi/topo-vm.txt||2 gpus 1 cpus 1 switches 1 nics; pcie 4x1x12
+nvidia_smi/topo-h100-nvl.txt|H100-NVL|4 gpus 2 cpus 0 switches 0 nics; nvlink 2x12x25; pcie 4x1x48; qpi 1x1x16
+nvidia_smi/topo-l40s.txt|L40S|8 gpus 2 cpus 0 switches 0 nics; pcie 8x1x24; qpi 1x1x22
+nvidia_smi/topo-gb200.txt|GB200|4 gpus 2 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x1x225; pcie 4x1x48; qpi 1x1x110
 rocm_smi/rocm-mi100.txt|MI100|8 gpus 2 cpus 0 switches 0 nics; xgmi 12x1x46; pcie 8x1x24; qpi 1x1x16
 rocm_smi/rocm-mi250.txt|MI250X|4 gpus 1 cpus 0 switches 0 nics; xgmi 3x1x50 2x4x50; pcie 4x1x24
 rocm_smi/rocm-pcie.txt||4 gpus 2 cpus 0 switches 0 nics; pcie 4x1x12; qpi 1x1x16
@@ -253,9 +256,100 @@ NICs: the table has no rates of network ports; --nic-rate sets them for a cluste
 NVLink: 25 GB/s for each link and direction, model H100
 NVSwitch: each of 8 GPUs has NV18 to all others, and model H100 18 NVLinks: they lead to a switch
 PCIe: x16 of generation 5 everywhere, as of model H100
-link between the CPUs: 10 GB/s, CPU not known, as a Xeon Skylake
+link between the CPUs: 22 GB/s (Xeon Sapphire Rapids, UPI), a guess: --cpu or --cpu-link states it
 END
 notes "--quiet" "$blinkc" convert -q --gpu-model H100 tests/foreign/nvidia_smi/topo-h100.txt </dev/null
+
+# ---- what was guessed ----
+
+# With which summary, and what else tells of the rate.
+nvl=(tests/foreign/nvidia_smi/topo-h100-nvl.txt --gpu-model H100-NVL)
+guess=", decided by an assumed link (CPU to CPU): state it with --cpu-link"
+rate_line() { # NAME LINE COMMAND...: the line of the rate
+	local name=$1 line=$2 got
+	shift 2
+	got=$("$@" -o "$work/guess.json" 2>&1 | grep '^rate')
+	if [ "$got" = "rate        $line" ]; then ok "$name: $line"; else not_ok "$name: $got: want $line"; fi
+}
+rate_line "a guess between bridged pairs" "16 GB/s algorithm bandwidth = 4 x 4 GB/s$guess" "$blinkc" "${nvl[@]}"
+oracle validate schemas/schedule.schema.json "$work/guess.json" >"$work/out" 2>&1 ||
+	not_ok "guess: $(tail -1 "$work/out")"
+got=$(grep -c '"class": "qpi".*"assumed": true' "$work/guess.json"; grep -c '"assumed"' "$work/guess.json")
+if [ "$got" = $'2\n2' ]; then ok "links of a schedule are marked"; else not_ok "links of a schedule: $got"; fi
+for verb in check show; do
+	if "$blinkc" $verb "$work/guess.json" 2>&1 | grep -qF "16 GB/s algorithm bandwidth = 4 x 4 GB/s$guess"; then
+		ok "$verb: the same mark"
+	else
+		not_ok "$verb: no mark"
+	fi
+done
+if "$blinkc" show "$work/guess.json" | grep -qF "= 16 GB/s$guess; no allreduce is faster"; then
+	ok "show: also in the proof"
+else
+	not_ok "show: no mark in the proof"
+fi
+"$blinkc" check --summary json "$work/guess.json" >"$work/out" 2>/dev/null
+if grep -qF '"assumed_links":["qpi"]' "$work/out" &&
+	oracle validate schemas/summary.schema.json "$work/out" >"$work/err" 2>&1; then ok "the mark in JSON"; else
+	not_ok "the mark in JSON: $(cat "$work/out" "$work/err")"; fi
+rate_line "--cpu-link" "37.5 GB/s algorithm bandwidth = 25 x 1.5 GB/s" "$blinkc" "${nvl[@]}" --cpu-link 37.5
+rate_line "--cpu" "40 GB/s algorithm bandwidth = 10 x 4 GB/s" "$blinkc" "${nvl[@]}" --cpu emerald-rapids
+"$blinkc" convert "${nvl[@]}" -o "$work/guess.xml" 2>/dev/null
+rate_line "a file of ours keeps the mark" "16 GB/s algorithm bandwidth = 4 x 4 GB/s$guess" "$blinkc" "$work/guess.xml"
+rate_line "--cpu-link for a file of ours" "30 GB/s algorithm bandwidth = 5 x 6 GB/s" "$blinkc" "$work/guess.xml" \
+	--cpu-link 30
+"$blinkc" convert "$work/guess.xml" --cpu-link 30 -o "$work/stated.xml" 2>"$work/err"
+if grep -q 'class name="qpi" capacity="30" source="stated by --cpu-link"' "$work/stated.xml" &&
+	! grep -q 'assumed=\|link between' "$work/stated.xml" "$work/err"; then ok "what is stated is no guess"; else
+	not_ok "what is stated: $(grep qpi "$work/stated.xml"; cat "$work/err")"; fi
+rate_line "another link decides" "300 GB/s algorithm bandwidth = 1 x 300 GB/s" "$blinkc" "${nvl[@]}" -g 0,1
+cat >"$work/lesser.xml" <<'END'
+<topology format="blink-topology" version="1" name="lesser">
+  <node id="s">
+    <gpu id="gpu0"/>
+    <gpu id="gpu1"/>
+    <cpu id="cpu0"/>
+    <cpu id="cpu1"/>
+  </node>
+  <link from="gpu0" to="gpu1" class="nvlink" capacity="100"/>
+  <link from="gpu0" to="cpu0" class="pcie" capacity="24"/>
+  <link from="gpu1" to="cpu1" class="pcie" capacity="24"/>
+  <link from="cpu0" to="cpu1" class="qpi" capacity="10" assumed="true"/>
+</topology>
+END
+rate_line "a guess that is the lesser part" "110 GB/s algorithm bandwidth = 55 x 2 GB/s${guess/decided/in part}" \
+	"$blinkc" "$work/lesser.xml" -l all -c broadcast
+rate_line "PCIe of no model" "6.85714 GB/s algorithm bandwidth = 1.714 x 4 GB/s, decided by an assumed link (PCIe)" \
+	"$blinkc" tests/foreign/nvidia_smi/topo-l40s.txt
+refuses "--cpu, unknown" 2 '--cpu: "zen": want one of emerald-rapids, ' "$blinkc" "${nvl[@]}" --cpu zen
+refuses "--cpu-link, no number" 2 '--cpu-link: x: want a number' "$blinkc" "${nvl[@]}" --cpu-link x
+"$blinkc" advise -q "${nvl[@]}" >"$work/out" 2>&1
+if grep -q '^    3     3       4         16\*   100 %' "$work/out" &&
+	grep -qxF "*           ${guess#, }" "$work/out" &&
+	grep -q '^    1     2       2        300    100 %' "$work/out"; then ok "advise: stars"; else
+	not_ok "advise: $(cat "$work/out")"; fi
+"$blinkc" advise -q "${nvl[@]}" --format json -o "$work/advice.json"
+if oracle validate schemas/advise.schema.json "$work/advice.json" >"$work/err" 2>&1 &&
+	[ "$(grep -c '"assumed_links": \["qpi"\]' "$work/advice.json")" = 3 ]; then ok "advise: JSON"; else
+	not_ok "advise: $(cat "$work/err" "$work/advice.json")"; fi
+"$blinkc" what-if -q "${nvl[@]}" --without gpu3-cpu1 >"$work/out" 2>&1
+if grep -q '^         16\*' "$work/out" && grep -qxF "*           ${guess#, }" "$work/out"; then
+	ok "what-if: stars"
+else
+	not_ok "what-if: $(cat "$work/out")"
+fi
+"$blinkc" what-if -q "${nvl[@]}" --without gpu3-cpu1 --format json -o "$work/whatif.json"
+if oracle validate schemas/what-if.schema.json "$work/whatif.json" >"$work/err" 2>&1 &&
+	grep -q '"assumed_links": \["qpi"\]' "$work/whatif.json"; then ok "what-if: JSON"; else
+	not_ok "what-if: $(cat "$work/err" "$work/whatif.json")"; fi
+"$blinkc" batch -q "${nvl[@]}" --sizes 4 -o "$work/batch" 2>/dev/null
+"$blinkc" report -q "$work/batch" -o "$work/report.html"
+if grep -qF "16$guess" "$work/report.html" && grep -q '"guess":true' "$work/report.html"; then
+	ok "report: the mark"
+else
+	not_ok "report: no mark"
+fi
+rm -rf "$work/batch"
 
 # ---- bad files ----
 

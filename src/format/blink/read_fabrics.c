@@ -182,7 +182,8 @@ put_link(struct reading *r, const struct fabric *f, Link link, Link **at)
 {
 	TRY(read_capacity_sum(r, f->at, 2 * link.capacity));
 	*(*at)++ = link;
-	*(*at)++ = (Link){ link.to, link.from, link.class, link.count, link.capacity, link.latency, link.source };
+	*(*at)++ = (Link){ link.to, link.from, link.class, link.count, link.capacity, link.latency, link.source,
+		    link.assumed };
 	return OK;
 }
 

@@ -46,7 +46,7 @@ static Status
 read_link(struct reading *r, const Doc *object, Link *link)
 {
 	static const char *const members[] = { "from", "to", "class", "count", "capacity", "latency", "duplex",
-	    "source", NULL };
+	    "source", "assumed", NULL };
 	TRY(doc_only(r->ctx, r->label, object, members));
 	TRY(read_end(r, object, "from", &link->from));
 	TRY(read_end(r, object, "to", &link->to));
@@ -55,6 +55,7 @@ read_link(struct reading *r, const Doc *object, Link *link)
 	TRY(read_class_name(r, object, "class", &link->class));
 	TRY(read_count(r, object, LIMIT_LINK_COUNT, &link->count));
 	TRY(read_numbers(r, object, link));
+	TRY(read_flag(r, object, "assumed", &link->assumed));
 	return read_source(r, object, &link->source);
 }
 

@@ -121,6 +121,16 @@ schedule_vertex(struct reader *r, const Doc *at, int *out)
 }
 
 static Status
+read_flag(struct reader *r, const Doc *object, const char *name, bool *out)
+{
+	const Doc *at = doc_get(object, name);
+	if (at && at->kind != DOC_BOOL)
+		return doc_want(r->ctx, r->label, at, "true or false");
+	*out = at && at->flag;
+	return OK;
+}
+
+static Status
 read_links(struct reader *r, const Doc *links)
 {
 	Topology *topo = r->topo;
@@ -150,17 +160,8 @@ read_links(struct reader *r, const Doc *links)
 		TRY(doc_scaled(r->ctx, r->label, capacity, BYTES_PER_GB, LIMIT_CAPACITY_MIN,
 		    LIMIT_CAPACITY_MAX * LIMIT_LINK_COUNT, "GB/s", &link->capacity));
 		TRY(doc_scaled(r->ctx, r->label, latency, NS_PER_US, 0, LIMIT_LATENCY_NS, "us", &link->latency));
+		TRY(read_flag(r, at, "assumed", &link->assumed));
 	}
-	return OK;
-}
-
-static Status
-read_flag(struct reader *r, const Doc *object, const char *name, bool *out)
-{
-	const Doc *at = doc_get(object, name);
-	if (at && at->kind != DOC_BOOL)
-		return doc_want(r->ctx, r->label, at, "true or false");
-	*out = at && at->flag;
 	return OK;
 }
 

@@ -54,6 +54,8 @@ put_links(JsonWriter *w, const Topology *topo)
 		json_string(w, "class", link_class_name(link->class));
 		json_gb(w, "capacity", (Frac){ link->capacity, 1 });
 		json_us(w, "latency", link->latency);
+		if (link->assumed)
+			json_bool(w, "assumed", true);
 		json_end(w);
 	}
 	json_end(w);

@@ -251,7 +251,8 @@ static bool
 reversed(const Link *a, const Link *b)
 {
 	return a->from == b->to && a->to == b->from && a->class == b->class && a->count == b->count
-	    && a->capacity == b->capacity && a->latency == b->latency && text_same(a->source, b->source);
+	    && a->capacity == b->capacity && a->latency == b->latency && a->assumed == b->assumed
+	    && text_same(a->source, b->source);
 }
 
 /* Without what follows from its class or from the format. full: it and its exact reverse. */
@@ -270,6 +271,7 @@ put_link(struct writer *w, const Link *link, bool full)
 	if (link->latency != given->latency)
 		put_number(w, "latency", link->latency, NS_PER_US);
 	put_text(w, "duplex", full ? NULL : "simplex");
+	put_flag(w, "assumed", link->assumed);
 	put_text(w, "source", link->source);
 	end(w);
 }

@@ -112,6 +112,8 @@ link_pcie(HwMachine *m, int from, int to, int64_t speed, const char *of)
 		return;
 	}
 	builder_link(m->b, from, to, LINK_PCIE, 1, pcie_capacity(width, generation), DUPLEX, source);
+	if (speed == 0)
+		builder_link_assumed(m->b);
 }
 
 /* From a GPU, NIC or switch up to the next switch or CPU. */
@@ -186,15 +188,8 @@ cpu_model(const HwMachine *m)
 static void
 add_sockets(HwMachine *m)
 {
-	const SocketLink *rate = socket_link(cpu_model(m));
-	for (int i = 0; i < m->n_cpus; i++)
-		for (int j = i + 1; j < m->n_cpus && builder_status(m->b) == OK; j++)
-			builder_link(m->b, m->cpu[i], m->cpu[j], LINK_QPI, 1, rate->capacity, DUPLEX, NULL);
-	if (m->n_cpus < 2)
-		return;
-	builder_class(m->b, LINK_QPI, rate->capacity, link_class_latency(LINK_QPI), rate->source);
-	builder_assume(m->b, "%sNUMA nodes: %d GB/s (%s)", m->n_cpus > 2 ? "each pair of " : "between ",
-	    (int)(rate->capacity / BYTES_PER_GB), rate->name);
+	SocketLink link = socket_link(cpu_model(m), m->model, m->n_cpus);
+	builder_join_cpus(m->b, m->cpu, m->n_cpus, &link);
 }
 
 /* ---- the whole ---- */

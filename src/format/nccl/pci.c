@@ -70,6 +70,8 @@ put_link(struct nccl_reading *r, int vertex, const struct above *above)
 {
 	builder_link(r->b, vertex, above->vertex, LINK_PCIE, 1, above->capacity, DUPLEX, above->assumed
 	    ? "effective; width or speed is not in the file: as NCCL assumes them" : NULL);
+	if (above->assumed)
+		builder_link_assumed(r->b);
 }
 
 /* ---- NICs ---- */
@@ -295,32 +297,41 @@ place_tree(struct nccl_reading *r, int c)
 	return OK;
 }
 
-static const SocketLink *
-slower(const struct nccl_cpu *a, const struct nccl_cpu *b)
+/* An Arm CPU with NVLink-C2C is a Grace. */
+static SocketLink
+link_of(const struct nccl_reading *r, int c)
 {
-	const SocketLink *p = socket_link(a->model), *q = socket_link(b->model);
-	return p->capacity < q->capacity ? p : q;
+	CpuModel cpu = r->cpu[c].model;
+	int nodes = 0;
+	for (int i = 0; i < r->n_gpus; i++)
+		if (r->gpu[i].cpu == c && strcmp(cpu.arch, "arm64") == 0 && nccl_children(r->gpu[i].at, "c2cs")->n)
+			cpu.vendor = "NVIDIA";
+	for (int i = 0; i < r->n_cpus; i++)
+		nodes += r->cpu[i].vertex >= 0 && r->cpu[i].host == r->cpu[c].host;
+	return socket_link(cpu, r->gpu[0].model, nodes);
 }
 
 static void
-join_pair(struct nccl_reading *r, int a, int b, const SocketLink **of_class)
+join_pair(struct nccl_reading *r, int a, int b, SocketLink *of_class)
 {
-	const SocketLink *link = slower(&r->cpu[a], &r->cpu[b]);
-	if (!*of_class) {
+	SocketLink p = link_of(r, a), q = link_of(r, b), link = p.capacity < q.capacity ? p : q;
+	if (!of_class->capacity) {
 		*of_class = link;
-		builder_class(r->b, LINK_QPI, link->capacity, link_class_latency(LINK_QPI), link->source);
+		builder_class(r->b, LINK_QPI, link.capacity, link_class_latency(LINK_QPI), link.source);
 	}
-	builder_link(r->b, r->cpu[a].vertex, r->cpu[b].vertex, LINK_QPI, 1, link->capacity, DUPLEX,
-	    link == *of_class ? NULL : link->source);
-	if (link->assumed)
-		builder_assume(r->b, "link between CPUs: %.4g GB/s: %s", (double)link->capacity / 1e9, link->name);
+	builder_link(r->b, r->cpu[a].vertex, r->cpu[b].vertex, LINK_QPI, 1, link.capacity, DUPLEX,
+	    strcmp(link.source, of_class->source) == 0 ? NULL : link.source);
+	if (!link.assumed)
+		return;
+	builder_link_assumed(r->b);
+	builder_sockets(r->b, r->n_cpus, &link);
 }
 
 /* CPUs of a host, all pairs, as NCCL joins them. */
 static Status
 join_cpus(struct nccl_reading *r)
 {
-	const SocketLink *of_class = NULL;
+	SocketLink of_class = { .capacity = 0 };
 	for (int a = 0; a < r->n_cpus; a++) {
 		int n = 0;
 		for (int b = a + 1; b < r->n_cpus; b++) {

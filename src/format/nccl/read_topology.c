@@ -88,7 +88,7 @@ collect_cpu(struct nccl_reading *r, const Doc *at)
 	TRY(nccl_int(r, at, "numaid", -1, 65535, 0, &cpu.numa));
 	TRY(nccl_int(r, at, "familyid", -1, 65535, -1, &family));
 	TRY(nccl_int(r, at, "modelid", -1, 65535, -1, &model));
-	cpu.model = (CpuModel){ nccl_text(at, "arch"), nccl_text(at, "vendor"), (int)family, (int)model };
+	cpu.model = (CpuModel){ nccl_text(at, "arch"), nccl_text(at, "vendor"), (int)family, (int)model, 0 };
 	TRY(find_host(r, nccl_text(at, "host_hash"), &cpu.host));
 	TRY(GROW(r->ctx, r->cpu, r->n_cpus, r->room_cpus));
 	r->cpu[r->n_cpus++] = cpu;

@@ -13,6 +13,7 @@
 #include "format/sniff.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- classes ---- */
@@ -243,7 +244,25 @@ put_pcie_switch(struct matrix *m, int *number, int above)
 	int vertex = builder_vertex(m->b, VERTEX_SWITCH, m->node, id);
 	if (builder_status(m->b) == OK)
 		builder_link(m->b, vertex, above, LINK_PCIE, 1, m->pcie, DUPLEX, NULL);
+	if (!m->model)
+		builder_link_assumed(m->b);
 	return vertex;
+}
+
+/* To what is above a device. A GPU beside a Grace CPU shares the CPU's NVLink-C2C with the others of its board. */
+static void
+link_device(const struct matrix *m, int i, int above, int cpu)
+{
+	builder_link(m->b, m->device[i].vertex, above, LINK_PCIE, 1, m->pcie, DUPLEX, NULL);
+	if (!m->model)
+		builder_link_assumed(m->b);
+	if (m->device[i].gpu < 0 || !gpu_model_has_grace(m->model))
+		return;
+	builder_class(m->b, LINK_C2C, 0, link_class_latency(LINK_C2C), "nominal, NVLink-C2C, each direction: a Grace "
+	    "CPU's 450, divided among the GPUs of its board: NVIDIA, Blackwell Architecture Technical Brief, 2024");
+	builder_assume(m->b, "NVLink-C2C: each GPU to its CPU, as of model %s", m->model->name);
+	builder_link(m->b, m->device[i].vertex, cpu, LINK_C2C, 1,
+	    450 * BYTES_PER_GB / (strncmp(m->model->name, "GB", 2) == 0 ? 2 : 1), DUPLEX, NULL);
 }
 
 /* Devices of a class of PXB are below one bridge, which is a switch where they are of several classes of PIX; those
@@ -259,7 +278,38 @@ place_device(struct matrix *m, int i, int cpu, int *number, int *bridge, int *ab
 	if (pix[i] == i)
 		above[i] = count_class(pix, m->n, i) > 1 ? put_pcie_switch(m, number, bridge[pxb[i]]) : bridge[pxb[i]];
 	if (builder_status(m->b) == OK)
-		builder_link(m->b, m->device[i].vertex, above[pix[i]], LINK_PCIE, 1, m->pcie, DUPLEX, NULL);
+		link_device(m, i, above[pix[i]], cpu);
+}
+
+/* "0-63,128-191" -> 64: ranges of equal length are those of threads of the same cores. 0: no numbers. */
+static int
+count_cores(const char *affinity)
+{
+	int n_ranges = 0, first = 0, all = 0;
+	bool equal = true;
+	for (const char *at = affinity; *at >= '0' && *at <= '9';) {
+		char *end;
+		long low = strtol(at, &end, 10), high = *end == '-' ? strtol(end + 1, &end, 10) : low;
+		if (high < low || high - low > 100000)
+			return 0;
+		int n = (int)(high - low) + 1;
+		first = n_ranges++ ? first : n;
+		equal &= n == first;
+		all += n;
+		at = *end == ',' ? end + 1 : "";
+	}
+	return n_ranges == 2 && equal ? first : all;
+}
+
+static void
+join_cpus(const struct matrix *m, const int *cpu, int n)
+{
+	CpuModel likely = { .family = -1, .model = -1 };
+	for (int i = 0; i < m->n; i++) {
+		int cores = count_cores(m->device[i].affinity);
+		likely.cores = cores > likely.cores ? cores : likely.cores;
+	}
+	smi_join_cpus(m->b, cpu, n, likely, m->model);
 }
 
 /* A CPU for each NUMA node. */
@@ -284,7 +334,7 @@ place_pcie(struct matrix *m)
 		TRY(builder_status(m->b));
 		place_device(m, i, of_class[m->class[NODE][i]], &number, bridge, above);
 	}
-	smi_join_cpus(m->b, cpu, n_cpus, (CpuModel){ .family = -1, .model = -1 });
+	join_cpus(m, cpu, n_cpus);
 	return builder_status(m->b);
 }
 

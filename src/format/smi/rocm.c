@@ -305,11 +305,13 @@ place_pcie(struct tables *t, int node)
 		}
 		TRY(builder_status(t->b));
 		builder_link(t->b, t->vertex[i], cpu[k], LINK_PCIE, 1, capacity, DUPLEX, NULL);
+		if (!t->model)
+			builder_link_assumed(t->b);
 	}
 	builder_assume(
 	    t->b, "PCIe: a link of each GPU to the CPU of its NUMA node, as the tables have no PCIe switches");
-	smi_join_cpus(
-	    t->b, cpu, n_cpus, (CpuModel){ .arch = "x86_64", .vendor = "AuthenticAMD", .family = -1, .model = -1 });
+	smi_join_cpus(t->b, cpu, n_cpus,
+	    (CpuModel){ .arch = "x86_64", .vendor = "AuthenticAMD", .family = -1, .model = -1 }, t->model);
 	return builder_status(t->b);
 }
 

@@ -44,7 +44,7 @@ Status smi_no_model(const SmiText *text, LinkClass class, const char *links);
 /* PCI Express: its class, and the rate of x16 of the model's generation, or what NCCL takes where no model is known. */
 int64_t smi_pcie(TopologyBuilder *b, const GpuModel *model);
 
-/* Links between all pairs of CPUs, whose model is not known. cpu: vertices. */
-void smi_join_cpus(TopologyBuilder *b, const int *cpu, int n, CpuModel model);
+/* Links between all pairs of CPUs, whose model the text does not state. cpu: vertices; likely: what it may be. */
+void smi_join_cpus(TopologyBuilder *b, const int *cpu, int n, CpuModel likely, const GpuModel *gpus);
 
 #endif

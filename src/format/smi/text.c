@@ -138,15 +138,9 @@ smi_pcie(TopologyBuilder *b, const GpuModel *model)
 }
 
 void
-smi_join_cpus(TopologyBuilder *b, const int *cpu, int n, CpuModel model)
+smi_join_cpus(TopologyBuilder *b, const int *cpu, int n, CpuModel likely, const GpuModel *gpus)
 {
-	const SocketLink *link = socket_link(model);
-	if (n < 2)
-		return;
-	builder_class(b, LINK_QPI, link->capacity, link_class_latency(LINK_QPI), link->source);
-	builder_assume(b, "link between %s: %.4g GB/s, %s", n == 2 ? "the CPUs" : "each pair of CPUs",
-	    (double)link->capacity / 1e9, link->name);
-	for (int i = 0; i < n; i++)
-		for (int k = i + 1; k < n; k++)
-			builder_link(b, cpu[i], cpu[k], LINK_QPI, 1, link->capacity, DUPLEX, NULL);
+	SocketLink link = socket_link(likely, gpus, n);
+	link.assumed = true;
+	builder_join_cpus(b, cpu, n, &link);
 }

@@ -57,6 +57,7 @@ rate_class(const Advice *a, AdvisedClass *class)
 		return;
 	class->rate = b->result[p].rate;
 	class->bound = b->result[p].bound;
+	class->assumed = b->result[p].assumed;
 }
 
 static Status

@@ -11,6 +11,7 @@ typedef struct {
 	int root;		/* the best, a rank of the first set; -1: none */
 	bool planned;		/* else there are no trees as asked for, and the rest means nothing */
 	Frac rate, bound;	/* bytes/s */
+	Assumed assumed;	/* what the bound depends on */
 	double share;		/* of the rate of the best class of as many GPUs */
 	unsigned links;		/* bit set */
 } AdvisedClass;

@@ -11,6 +11,8 @@ put_class(JsonWriter *w, const Advice *a, const AdvisedClass *class)
 		json_gb(w, "rate", class->rate);
 		json_gb(w, "bound", class->bound);
 		json_number(w, "share", class->share);
+		if (class->assumed.classes)
+			json_names(w, "assumed_links", link_class_names, class->assumed.classes);
 	} else {
 		json_null(w, "rate");
 		json_null(w, "bound");

@@ -1,5 +1,6 @@
 /* Advice for people: a table of classes, and the best and the worst sets. */
 #include "verb/advise/advise.h"
+#include "view/view.h"
 
 #include <stdio.h>
 
@@ -11,8 +12,9 @@ put_class(const Advice *a, int c, Text *out)
 	const AdvisedClass *class = &a->class[c];
 	text_printf(out, "%5d  %4d  %6d", c + 1, class->n, class->n_sets);
 	if (class->planned) {
-		text_printf(out, "  %9.6g  %5d %%  %10.6g", frac_double(class->rate) / 1e9,
-		    (int)(class->share * 100 + 0.5), frac_double(class->bound) / 1e9);
+		text_printf(out, "  %9.6g%c %5d %%  %10.6g", frac_double(class->rate) / 1e9,
+		    class->assumed.classes ? '*' : ' ', (int)(class->share * 100 + 0.5),
+		    frac_double(class->bound) / 1e9);
 	} else {
 		text_printf(out, "  %9s  %7s  %10s", "none", "-", "-");
 	}
@@ -71,6 +73,7 @@ void
 advise_text(const Advice *a, bool all, Text *out)
 {
 	const Batch *b = a->b;
+	Assumed assumed = { 0 };
 	text_put(out, "machine     ");
 	text_printable(out, b->base.topo->name);
 	text_printf(out, ", %d GPUs\n", b->base.topo->n_ranks);
@@ -87,7 +90,10 @@ advise_text(const Advice *a, bool all, Text *out)
 			break;
 		}
 		put_class(a, c, out);
+		assumed.classes |= a->class[c].assumed.classes;
+		assumed.most |= a->class[c].assumed.classes && a->class[c].assumed.most;
 	}
+	put_starred(out, assumed);
 	for (int first = 0, end; first < a->n_classes; first = end) {
 		for (end = first + 1; end < a->n_classes && a->class[end].n == a->class[first].n; end++)
 			;

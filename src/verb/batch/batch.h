@@ -63,6 +63,7 @@ typedef struct {
 /* What came of it; in shared memory. */
 typedef struct {
 	Frac rate, bound;	/* bytes/s */
+	Assumed assumed;	/* what the bound depends on */
 	double stated_rate, stated_bound;	/* GB/s, as the file has them */
 	int trees, depth;
 	uint64_t form;		/* topo_invariant of the job, where the index has the machine */

@@ -11,6 +11,7 @@ result_take(Ctx *ctx, const Schedule *sched, BatchResult *result)
 {
 	result->rate = sched->achieved;
 	result->bound = sched->bound.rate;
+	result->assumed = bound_assumed(sched->topo, sched->coll, &sched->bound);
 	result->stated_rate = sched->stated_achieved;
 	result->stated_bound = sched->stated_bound;
 	result->trees = (int)sched_trees(sched);

@@ -127,6 +127,7 @@ put_class_row(Text *out, const Page *page, const PageFile *file)
 	html_text(out, page->series[file->series].label);
 	text_put(out, "</bdi></td><td class=\"n\">");
 	html_rate(out, file->achieved);
+	put_assumed(out, file->assumed);
 	text_put(out, "</td><td class=\"n\">");
 	html_rate(out, file->bound);
 	text_put(out, "</td><td class=\"n\">");

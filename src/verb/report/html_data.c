@@ -99,6 +99,8 @@ html_schedule(const Explained *e, const Layout *layout, Text *out)
 	json_int(&w, "n", topo->n_ranks);
 	json_gb(&w, "x", sched->achieved);
 	json_gb(&w, "b", sched->bound.rate);
+	if (bound_assumed(topo, sched->coll, &sched->bound).classes)
+		json_bool(&w, "guess", true);
 	json_array(&w, "ring", JSON_TIGHT);
 	for (int i = 0; i < sched->n_baselines; i++) {
 		json_string(&w, NULL, sched->baseline[i].name);

@@ -50,7 +50,8 @@ share_schedule(Ctx *ctx, struct reading *all, const char *path, const Schedule *
 	Layout layout;
 	Text text = { 0 };
 	PageFile *file = &slot->file;
-	*file = (PageFile){ .achieved = sched->achieved, .bound = sched->bound.rate };
+	*file = (PageFile){ .achieved = sched->achieved, .bound = sched->bound.rate,
+		.assumed = bound_assumed(sched->topo, sched->coll, &sched->bound) };
 	TRY(index_describe(ctx, sched, &file->facts));
 	TRY(explain(ctx, path, sched, &e));
 	TRY(layout_own(ctx, &e, &layout));

@@ -20,6 +20,7 @@ typedef struct {
 	int n_jobs;
 	const char *algorithm, *generator;	/* generator: "blinkc 0.1.0" */
 	Frac achieved, bound;		/* bytes/s */
+	Assumed assumed;		/* what the bound depends on */
 	IndexedFile facts;
 } PageFile;
 

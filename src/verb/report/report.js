@@ -105,7 +105,7 @@
 		{ id: "collective", title: "collective", key: ofFile((f) => f.c), text: ofFile((f) => data.collective[f.c]) },
 		{ id: "root", title: "root GPU", number: true, key: rootOf, text: (job) => rootOf(job) === -1 ? "" : String(rootOf(job)) },
 		{ id: "series", title: "algorithm", key: ofFile((f) => f.series), text: ofFile((f) => data.series[f.series]) },
-		{ id: "rate", title: "rate, GB/s", number: true, key: ofFile((f) => f.x), text: ofFile((f) => gb(f.x)) },
+		{ id: "rate", title: "rate, GB/s", number: true, key: ofFile((f) => f.x), text: ofFile((f) => gb(f.x) + (f.guess ? "*" : "")) },
 		{ id: "bound", title: "bound, GB/s", number: true, key: ofFile((f) => f.b), text: ofFile((f) => gb(f.b)) },
 		{ id: "ratio", title: "ratio", number: true, key: ofFile((f) => f.b ? f.x / f.b : 1), text: ofFile((f) => ratio(f.x, f.b)) },
 		{ id: "trees", title: "trees", number: true, key: ofFile((f) => f.tree.length), text: ofFile((f) => String(f.tree.length)) },

@@ -30,6 +30,8 @@ put_job(JsonWriter *json, const WhatIf *w, const JobChange *job)
 		json_gb(json, "after", job->after);
 	else
 		json_null(json, "after");
+	if (job->guessed[0].classes | job->guessed[1].classes)
+		json_names(json, "assumed_links", link_class_names, job->guessed[0].classes | job->guessed[1].classes);
 	json_end(json);
 }
 

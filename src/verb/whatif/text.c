@@ -1,5 +1,6 @@
 /* What a loss costs, for people: a line for each job of one loss, or for each of many losses. */
 #include "verb/whatif/whatif.h"
+#include "view/view.h"
 
 enum { MOST_ROWS = 20 };
 
@@ -37,12 +38,14 @@ put_counts(const WhatIf *w, const LossCost *cost, Text *out)
 static void
 put_job(const WhatIf *w, const JobChange *job, Text *out)
 {
-	text_printf(out, "%11.6g", frac_double(job->before) / 1e9);
+	char star = job->guessed[0].classes ? '*' : ' ';
+	text_printf(out, "%11.6g%c", frac_double(job->before) / 1e9, star);
+	star = job->guessed[1].classes ? '*' : ' ';
 	if (job->after.num > 0)
-		text_printf(out, "%12.6g", frac_double(job->after) / 1e9);
+		text_printf(out, "%11.6g%c", frac_double(job->after) / 1e9, star);
 	else
-		text_printf(out, "%12s", job->state == JOB_LOST ? "lost" : "none");
-	text_printf(out, "%7.1f %%  ", job->loss * 100);
+		text_printf(out, "%11s ", job->state == JOB_LOST ? "lost" : "none");
+	text_printf(out, "%6.1f %%  ", job->loss * 100);
 	set_name(&w->b->set[job->set], out);
 	text_put(out, "\n");
 }
@@ -102,14 +105,39 @@ put_ranking(const WhatIf *w, bool all, Text *out)
 	}
 }
 
+/* Of all jobs that a loss changes; stars: their rates are there to have one. */
+static void
+put_guesses(const WhatIf *w, Text *out)
+{
+	Assumed all = { 0 };
+	for (int i = 0; i < w->n; i++) {
+		for (int k = 0; k < 2 * w->cost[i].n_jobs; k++) {
+			const JobChange *job = &w->cost[i].job[k / 2];
+			Assumed one = job->state == JOB_SAME ? (Assumed){ 0 } : job->guessed[k % 2];
+			all.classes |= one.classes;
+			all.most |= one.classes && one.most;
+		}
+	}
+	if (!all.classes)
+		return;
+	if (!w->ranked) {
+		put_starred(out, all);
+		return;
+	}
+	text_put(out, "rates       of some jobs");
+	put_assumed(out, all);
+	text_put(out, "\n");
+}
+
 void
 whatif_text(const WhatIf *w, bool all, Text *out)
 {
 	if (w->ranked) {
 		put_ranking(w, all, out);
-		return;
+	} else {
+		put_machine(w, w->cost[0].machine->without, out);
+		put_counts(w, &w->cost[0], out);
+		put_jobs(w, &w->cost[0], all, out);
 	}
-	put_machine(w, w->cost[0].machine->without, out);
-	put_counts(w, &w->cost[0], out);
-	put_jobs(w, &w->cost[0], all, out);
+	put_guesses(w, out);
 }

@@ -31,11 +31,13 @@ static JobChange
 compare(const Batch *b, const Machine *machine, int s, int p, int q)
 {
 	JobChange job = { .set = s, .before = b->result[p].rate, .after = FRAC_ZERO, .loss = 1,
+	    .guessed = { b->result[p].assumed },
 	    .state = machine_lost(machine, &b->set[s]) ? JOB_LOST : JOB_DISCONNECTED };
 	if (q < 0)
 		return job;
 	int order = frac_cmp(b->result[q].rate, job.before);
 	job.after = b->result[q].rate;
+	job.guessed[1] = b->result[q].assumed;
 	job.state = order < 0 ? JOB_SLOWER : order > 0 ? JOB_FASTER : JOB_SAME;
 	job.loss = order ? 1 - frac_double(job.after) / frac_double(job.before) : 0;
 	return job;

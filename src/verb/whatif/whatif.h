@@ -18,6 +18,7 @@ typedef struct {
 	JobState state;
 	Frac before, after;	/* bytes/s, from the best root where there is one; after: 0: there is no schedule */
 	double loss;		/* 1 - after / before */
+	Assumed guessed[2];	/* what the bounds before and after depend on */
 } JobChange;
 
 typedef struct {
