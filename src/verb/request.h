@@ -79,7 +79,7 @@ Status request_collectives(Ctx *ctx, const char *text, unsigned *out);
 /* "I/N", 1 <= I <= N: *shard is I - 1; text NULL: 0 of 1. */
 Status request_shard(Ctx *ctx, const char *text, int *shard, int *n_shards);
 
-/* A number of GB/s, or of another unit, as whole bytes/s; text NULL: *out stays. lo, hi: likewise. unit: of messages. */
+/* A number of GB/s, or of another unit, times 1e9; text NULL: *out stays. lo, hi: likewise. unit: for messages. */
 Status request_gb(Ctx *ctx, const char *name, const char *text, const char *unit, int64_t lo, int64_t hi,
     int64_t *out);
 
