@@ -195,6 +195,12 @@ builder_port(TopologyBuilder *b, int vertex, int64_t capacity)
 }
 
 void
+builder_gpus(TopologyBuilder *b, const GpuModel *model)
+{
+	b->topo->gpu_model = model ? model->name : NULL;
+}
+
+void
 builder_class(TopologyBuilder *b, LinkClass class, int64_t capacity, int64_t latency, const char *source)
 {
 	ClassDefault *given = &b->topo->class[class];

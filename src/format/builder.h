@@ -26,6 +26,9 @@ int builder_vertex(TopologyBuilder *b, VertexKind kind, int node, const char *id
 /* Of a NIC's port in each direction, bytes/s; clamped to what a topology may have. */
 void builder_port(TopologyBuilder *b, int vertex, int64_t capacity);
 
+/* The model of all GPUs; NULL: not known. */
+void builder_gpus(TopologyBuilder *b, const GpuModel *model);
+
 /* Defaults of a class: capacity of one physical link in bytes/s (0: that which most of its links have), latency in ns.
  * A class that has a link but was not given gets the latency that link_class_latency has. source may be NULL. */
 void builder_class(TopologyBuilder *b, LinkClass class, int64_t capacity, int64_t latency, const char *source);

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "model/model.h"
 #include "model/rank_program.h"
+#include "topology/lint.h"
 
 /* ---- topologies: blink-topology(5) ---- */
 
@@ -127,6 +128,10 @@ typedef struct {
 
 /* A topology file that names those of its servers. */
 void cluster_write(const ClusterRequest *ask, Text *out);
+
+/* What is implausible for the model of the GPUs, if that is known: of links of these classes (bits), and whether there
+ * are any such links at all. As topo_lint, with rule LINT_MODEL. */
+Status topo_lint_model(Ctx *ctx, const Topology *topo, unsigned classes, LintFinding **out, int *n);
 
 /* ---- schedules: blink-schedule(5) ---- */
 

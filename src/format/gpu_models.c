@@ -229,6 +229,17 @@ gpu_model_has_grace(const GpuModel *model)
 	return model && (strncmp(model->name, "GH", 2) == 0 || strncmp(model->name, "GB", 2) == 0);
 }
 
+bool
+gpu_model_bridged(const GpuModel *model)
+{
+	static const char *const cards[] = { "PCIE", "NVL", "RTX", "TITAN", "GV100", "A30", "A40", "A800", "H800",
+		"MI50", "MI60", "MI100", "MI210" };
+	for (size_t i = 0; i < sizeof cards / sizeof *cards; i++)
+		if (strstr(model->name, cards[i]))
+			return true;
+	return false;
+}
+
 /* ---- by architecture ---- */
 
 static const GpuModel *

@@ -32,6 +32,9 @@ const GpuModel *gpu_model_of_gcn(const char *gcn);
 /* Is it on a board with NVIDIA's CPU, as GH200 and GB200 are? model: NULL: no. */
 bool gpu_model_has_grace(const GpuModel *model);
 
+/* Has it its links by bridges, which a machine may lack? */
+bool gpu_model_bridged(const GpuModel *model);
+
 /* "P100, V100-SXM2, ...": the short names of those with links of a class; N_LINK_CLASSES: of all. */
 void gpu_models_list(Text *out, LinkClass class);
 

@@ -120,6 +120,24 @@ begins(const char *text, const char *with)
 	return strncmp(text ? text : "", with, strlen(with)) == 0;
 }
 
+int
+pcie_generation_of_cpu(CpuModel cpu)
+{
+	/* By CPUID: Naples, Rome, Milan, Genoa, Turin; up to Cascade Lake, Ice Lake, Sapphire Rapids. */
+	static const struct {
+		const char *arch, *vendor;
+		int family, model, generation;
+	} known[] = { { "x86", "AuthenticAMD", 26, 0, 5 }, { "x86", "AuthenticAMD", 25, 0x10, 5 },
+		{ "x86", "AuthenticAMD", 25, 0, 4 }, { "x86", "AuthenticAMD", 23, 0x30, 4 },
+		{ "x86", "AuthenticAMD", 23, 0, 3 }, { "x86", "GenuineIntel", 6, 0x8f, 5 },
+		{ "x86", "GenuineIntel", 6, 0x6a, 4 }, { "x86", "GenuineIntel", 6, 0, 3 } };
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		if (begins(cpu.arch, known[i].arch) && begins(cpu.vendor, known[i].vendor)
+		    && cpu.family == known[i].family && cpu.model >= known[i].model)
+			return known[i].generation;
+	return 0;
+}
+
 static bool
 find_socket(const char *name, SocketLink *out)
 {

@@ -32,6 +32,9 @@ typedef struct {
 	int cores;			/* of one CPU; 0: not known */
 } CpuModel;
 
+/* The generation of a CPU's PCI Express; 0: not known. */
+int pcie_generation_of_cpu(CpuModel cpu);
+
 typedef struct {
 	const char *name;		/* "Xeon Skylake, UPI" */
 	int64_t capacity;		/* bytes/s in each direction, effective */

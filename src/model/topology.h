@@ -96,6 +96,7 @@ typedef struct {
 typedef struct {
 	const char *name;	/* any text of one line */
 	const char *source;	/* or NULL */
+	const char *gpu_model;	/* of all GPUs of a machine, as --gpu-model has it; NULL: not known, or a subset */
 	int n_notes;		/* of a machine: a subset has none */
 	const char **note;	/* lines for people: what its reader assumed or left out */
 	const char *digest;	/* "sha256:..." of the canonical topology of the whole machine; a subset keeps it */

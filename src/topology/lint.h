@@ -16,7 +16,8 @@
 	X(LINT_NO_LINKS, "no-links", "a GPU, switch, CPU or NIC that nothing joins") \
 	X(LINT_NO_PORT, "no-port", "a NIC with neither a port nor links to a network") \
 	X(LINT_SIBLING, "sibling", "a GPU with other links than most of its server") \
-	X(LINT_DISCONNECTED, "disconnected", "GPUs that no links join to the others")
+	X(LINT_DISCONNECTED, "disconnected", "GPUs that no links join to the others") \
+	X(LINT_MODEL, "model", "links that GPUs of the model do not have, or lack")
 
 typedef enum { LINT_LIST(ROW_NAME) N_LINT_RULES } LintRule;
 

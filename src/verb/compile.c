@@ -96,12 +96,32 @@ unproven(const Ask *ask, const Compiled *made)
 	    : "that no schedule of this kind is faster";
 }
 
+/* What blinkc lint finds implausible in the links of the schedule, for the model of the GPUs: the first of it. */
+static Status
+find_doubt(Ctx *ctx, const struct compile_request *req, const Schedule *sched, const char **out)
+{
+	LintFinding *found;
+	Text text = { 0 };
+	int n;
+	*out = NULL;
+	TRY(topo_lint_model(ctx, req->machine, topo_classes(sched->topo), &found, &n));
+	if (n == 0)
+		return OK;
+	text_printf(&text, "%s%s%s", found[0].at, *found[0].at ? ": " : "", found[0].text);
+	if (n > 1)
+		text_printf(&text, "; and %d more: blinkc lint", n - 1);
+	*out = text_keep(&ctx->run, &text);
+	return *out ? OK : fail_memory(ctx);
+}
+
 static Status
 put_summary(Ctx *ctx, Text *out, const struct compile_request *req, const Compiled *made)
 {
 	Idle idle;
 	int n_sizes = req->choice.wanted ? 0 : req->sizes.n;
-	TRY(summary_text(ctx, made->sched, unproven(&req->ask, made), req->sizes.m, n_sizes, out));
+	const char *doubt;
+	TRY(find_doubt(ctx, req, made->sched, &doubt));
+	TRY(summary_text(ctx, made->sched, unproven(&req->ask, made), doubt, req->sizes.m, n_sizes, out));
 	if (req->choice.wanted)
 		summary_text_chosen(&req->chosen, out);
 	if (made->sched->symmetry && !req->ask.compact)
@@ -127,7 +147,10 @@ write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, co
 	if (ask->algorithm && !ask->hybrid)
 		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
 	idle_find(ctx, req->machine, req->gpu, req->n, ask, made, &idle);
-	const Summary summary = { .sched = made->sched, .unproven = unproven(ask, made), .best = made->best,
+	const char *doubt;
+	TRY(find_doubt(ctx, req, made->sched, &doubt));
+	const Summary summary = { .sched = made->sched, .unproven = unproven(ask, made), .doubt = doubt,
+		.best = made->best,
 		.size = req->sizes.m, .n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL,
 		.other_trees = made->other_trees, .other_depth = made->other_depth,
 		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,

@@ -2,6 +2,7 @@
 #include "base/array.h"
 #include "base/file.h"
 #include "format/file_kind.h"
+#include "format/format.h"
 #include "format/msccl/msccl.h"
 #include "format/xml_schema.h"
 #include "msccl/msccl.h"
@@ -93,8 +94,8 @@ keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const c
 /* What a file is, and what was found in it. */
 struct linted {
 	bool is_msccl;
-	LintFinding *found;
-	int n;
+	LintFinding *found, *of_model;
+	int n, n_of_model;
 	MscclFindings of_msccl;
 	XmlFault *fault;
 	int n_faults;
@@ -134,7 +135,8 @@ lint_text(Ctx *own, const Options *opt, const char *label, const Text *in, struc
 	if (msccl_is(in->data, in->size))
 		return lint_msccl(own, label, in, out);
 	TRY(read_topology(own, opt, label, in, &machine));
-	return topo_lint(own, machine, &out->found, &out->n);
+	TRY(topo_lint(own, machine, &out->found, &out->n));
+	return topo_lint_model(own, machine, ~0u, &out->of_model, &out->n_of_model);
 }
 
 static Status
@@ -157,13 +159,15 @@ keep_all(Ctx *ctx, struct lint *lint, const char *path, const struct linted *one
 {
 	for (int i = 0; i < one->n; i++)
 		TRY(keep_finding(ctx, lint, path, &one->found[i]));
+	for (int i = 0; i < one->n_of_model; i++)
+		TRY(keep_finding(ctx, lint, path, &one->of_model[i]));
 	for (int i = 0; i < one->n_faults; i++)
 		TRY(keep_fault(ctx, lint, path, &one->fault[i]));
 	if (one->n_faults)
 		lint->status = lint->wrong++ ? lint->status : BAD_INPUT;
 	for (int i = 0; i < one->of_msccl.n; i++)
 		TRY(keep_msccl(ctx, lint, path, &one->of_msccl.finding[i]));
-	return one->n + one->of_msccl.n + one->n_faults ? OK
+	return one->n + one->n_of_model + one->of_msccl.n + one->n_faults ? OK
 	    : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
 }
 

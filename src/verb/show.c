@@ -28,7 +28,7 @@ printable_name(Ctx *ctx, const Schedule *sched, Schedule **out)
 static Status
 put_text(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 {
-	TRY(summary_text(ctx, e->sched, UNPROVEN_BOTH, NULL, 0, out));
+	TRY(summary_text(ctx, e->sched, UNPROVEN_BOTH, NULL, NULL, 0, out));
 	TRY(show_trees(ctx, e, ask, out));
 	TRY(show_links(ctx, e, ask, out));
 	return show_proof(ctx, e, out);

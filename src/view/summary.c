@@ -103,7 +103,7 @@ print_ratio(Text *out, const Schedule *sched, const char *unproven)
 }
 
 static void
-print_rate(Text *out, const Schedule *sched, const char *unproven)
+print_rate(Text *out, const Schedule *sched, const char *unproven, const char *doubt)
 {
 	static const char *const proofs[] = { "a cut", "a partition", "prices", "lengths" };
 	double unit = (double)topo_link_unit(sched->topo);
@@ -111,6 +111,8 @@ print_rate(Text *out, const Schedule *sched, const char *unproven)
 	if (frac_double(sched->achieved) < 1000 * unit)
 		text_printf(out, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
 	put_assumed(out, bound_assumed(sched->topo, sched->coll, &sched->bound));
+	if (doubt)
+		text_printf(out, "\ndoubtful    %s", doubt);
 	text_printf(out, "\nbound       %.6g GB/s, proven by %s for any algorithm%s\n",
 	    frac_double(sched->bound.rate) / 1e9, proofs[sched->bound.kind], bound_claim(&sched->bound, sched->coll));
 	print_ratio(out, sched, unproven);
@@ -141,7 +143,8 @@ print_baselines(Text *out, const Schedule *sched)
 }
 
 Status
-summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes, Text *out)
+summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const char *doubt, const int64_t *size,
+    int n_sizes, Text *out)
 {
 	PartEnd *split = NULL;
 	int64_t latency[N_LINK_CLASSES];
@@ -160,7 +163,7 @@ summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const int64_
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
 		print_parts(out, sched, split);
 	}
-	print_rate(out, sched, unproven);
+	print_rate(out, sched, unproven, doubt);
 	print_baselines(out, sched);
 	if (n_sizes) {
 		print_latency(out, sched, latency);

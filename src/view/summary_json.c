@@ -211,6 +211,8 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	if (sched->n_parts)
 		put_parts(&w, sched, split);
 	put_rate(&w, sched, s->unproven);
+	if (s->doubt)
+		json_string(&w, "doubtful", s->doubt);
 	put_baselines(&w, sched);
 	put_latency(&w, sched, latency);
 	put_sizes(&w, s, split, latency);

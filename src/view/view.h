@@ -11,8 +11,10 @@
 
 /* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
  * unproven: what is not proven where the rate misses the bound by more than rounding takes; NULL: nothing is open.
+ * doubt: what is implausible about the machine, beside the rate; NULL: nothing that is known.
  * Fails: LIMIT parts whose division needs too large numbers. */
-Status summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const int64_t *size, int n_sizes, Text *out);
+Status summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const char *doubt, const int64_t *size,
+    int n_sizes, Text *out);
 
 /* All that a file alone proves is the bound. */
 #define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
@@ -56,7 +58,7 @@ void summary_text_chosen(const Chosen *chosen, Text *out);
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
 	const Schedule *sched;
-	const char *unproven;		/* as for summary_text */
+	const char *unproven, *doubt;	/* as for summary_text */
 	Frac best;			/* the optimum of the trees `best_of`, bytes/s; FRAC_ZERO: not proven */
 	const int64_t *size;
 	int n_sizes;

@@ -18,6 +18,7 @@ from subsets import MACHINES as DGX1
 V100, P100 = ("10de", "1db1", "Tesla V100-SXM2-16GB"), ("10de", "15f9", "Tesla P100-SXM2-16GB")
 A100, RTX = ("10de", "20f1", "NVIDIA A100-PCIE-40GB"), ("10de", "2204", "NVIDIA GeForce RTX 3090")
 MI300X, MI250X = ("1002", "74a1", "AMD Instinct MI300X OAM"), ("1002", "7408", "AMD INSTINCT MI200 (MCM) OAM")
+T4, MI60 = ("10de", "1eb8", "Tesla T4"), ("1002", "66a1", "AMD Instinct MI60")
 H100 = ("10de", "2330", "NVIDIA H100 80GB HBM3")
 
 
@@ -45,6 +46,12 @@ MACHINES = {
     # With AMD SMI: rates by pair, and how far apart they are.
     "mi250x-smi": (MI250X, 4, "XGMIBandwidth", {**pairs(4, 50000), **both({(0, 1): 4, (2, 3): 4, (1, 2): 2}, 50000)},
                    "2.14.0", {"class": "0380", "speed": 31.507692, "hops": {**pairs(4, 1), (0, 2): 2, (2, 0): 2}}),
+    "mi250x-4": (MI250X, 4, "XGMIBandwidth", pairs(4, 100000), "2.9.0", {"class": "0380", "speed": 31.507692}),
+    # Ports to GPUs that idle, of generation 1: with the lanes that they have, and with fewer.
+    "t4-idle": (T4, 4, None, {}, "2.9.0", {"idle": 2.0}),
+    "mi60-idle": (MI60, 4, None, {}, "2.9.0", {"class": "0300", "speed": 31.507692, "idle": 1.0}),
+    # PCIe of two lanes, and NVLinks of which the file has nothing.
+    "ac922": (V100, 4, None, {}, "2.9.0", {"arch": "ppc64le", "idle": 1.969231}),
     "rtx3090": (RTX, 4, None, {}, "2.9.0", {"class": "0300", "handles": False, "speed": 15.753846}),
     # The root ports have 8 lanes, what is below them 16.
     "slow-port": (V100, 4, "NVLinkBandwidth", both({(0, 1): 6, (2, 3): 6}, 25000), "2.10.0", {"port": 7.876923}),
@@ -123,7 +130,8 @@ def pcie_switch(out, first_gpu, machine, handles, n_nics):
     bridge(out, bus, 0, bus + 1, bus + 15, speed)
     below = [("gpu", g) for g in range(first_gpu, min(first_gpu + 2, machine[1]))] + [("nic", first_gpu // 2)] * n_nics
     for i, (what, number) in enumerate(below):
-        bridge(out, bus + 1, 4 * i, bus + 2 + i, bus + 2 + i, speed if what == "gpu" else 15.753846)
+        to_gpu = machine[5].get("idle", speed)
+        bridge(out, bus + 1, 4 * i, bus + 2 + i, bus + 2 + i, to_gpu if what == "gpu" else 15.753846)
         if what == "gpu":
             gpu(out, number, bus + 2 + i, machine, handles)
         else:
@@ -183,7 +191,8 @@ def write_matrix(out, name, kind, members, values):
 def machine_xml(name, version):
     machine = MACHINES[name]
     out, handles, switches = Writer(version), [], []
-    infos = (("Architecture", "x86_64"), ("hwlocVersion", "1.11.13" if version == 1 else machine[4]))
+    infos = (("Architecture", machine[5].get("arch", "x86_64")),
+             ("hwlocVersion", "1.11.13" if version == 1 else machine[4]))
     out.open("Machine", os_index=0, **sets("0x00000003", "0x00000003"), allowed_cpuset="0x00000003",
              allowed_nodeset="0x00000003")
     for info in infos if version < 3 else ():

@@ -146,6 +146,25 @@ def fewer(doc):
         doc["nodes"][0].pop(plural, None)
 
 
+def without_nvlinks(doc):
+    """GPUs that have some, by their model."""
+    doc["gpu_model"] = "P100"
+    doc["links"] = [link for link in doc["links"] if link["class"] != "nvlink"]
+
+
+def of_others(doc):
+    """A card without NVLinks."""
+    doc["gpu_model"] = "NVIDIA L40S"
+
+
+def two_lanes(doc):
+    doc["gpu_model"] = "P100"
+    gpus = {one["id"] for one in doc["nodes"][0]["gpus"]}
+    for link in doc["links"]:
+        if link["class"] == "pcie" and {link["from"], link["to"]} & gpus:
+            link["capacity"] = 1.5
+
+
 CHANGES = {
     "twice": [twice, twice_reversed, all_twice],
     "capacity": [in_bits, slow, bundle, fast_port, pcie],
@@ -156,6 +175,7 @@ CHANGES = {
     "no-port": [no_port],
     "sibling": [lost_link, slow_slot, lone_gpu],
     "disconnected": [two_islands],
+    "model": [without_nvlinks, of_others, two_lanes],
     "none": [renamed, other_latency, fewer],
 }
 

@@ -27,7 +27,8 @@ assumed() {
 		not_ok "$1: no note has: $2: $(cat "$work/$1.err")"; fi
 }
 
-machines="dgx1v dgx1p a100-2.9.0 a100-2.9.1 h100 mi300x mi250x mi250x-smi rtx3090 slow-port one-way"
+machines="dgx1v dgx1p a100-2.9.0 a100-2.9.1 h100 mi300x mi250x mi250x-smi mi250x-4 t4-idle mi60-idle ac922 rtx3090 \
+slow-port one-way"
 for machine in $machines; do
 	for version in 1 2 3; do
 		convert $machine $version || not_ok "$machine, XML $version.x: $(cat "$work/$machine.$version.err")"
@@ -74,8 +75,58 @@ assumed h100.2 "4 NVSwitches are one"
 for a in 0 1 2 3 4 5 6 7; do for b in 0 1 2 3 4 5 6 7; do [ $a -ge $b ] || echo "gpu$a gpu$b 1 64"; done; done |
 	links_are mi300x.2 xgmi
 assumed mi300x.2 "XGMIBandwidth is 100000 MB/s for every pair of GPUs, which is no rate"
-printf '' | links_are mi250x.2 xgmi
-assumed mi250x.2 "no xGMI links: XGMIBandwidth is 100000"
+# Where hwloc only says that there are links: those of a machine that is known, and a rate that says so.
+mi250x=("gpu0 gpu1 4 50" "gpu0 gpu2 1 50" "gpu0 gpu6 2 50" "gpu1 gpu3 1 50" "gpu1 gpu5 1 50" "gpu2 gpu3 4 50"
+	"gpu2 gpu4 2 50" "gpu3 gpu7 1 50" "gpu4 gpu5 4 50" "gpu4 gpu6 1 50" "gpu5 gpu7 1 50" "gpu6 gpu7 4 50")
+printf '%s\n' "${mi250x[@]}" | links_are mi250x.2 xgmi
+assumed mi250x.2 "links between the GPUs: none in the file; as in HPE Cray EX235a"
+printf '' | links_are mi250x-4.2 xgmi
+assumed mi250x-4.2 "no xGMI links: XGMIBandwidth is 100000"
+printf '%s\n' "cpu0 gpu0 3 25" "cpu0 gpu1 3 25" "cpu1 gpu2 3 25" "cpu1 gpu3 3 25" "gpu0 gpu1 3 25" "gpu2 gpu3 3 25" |
+	links_are ac922.2 nvlink
+assumed ac922.2 "as in an IBM Power System AC922"
+# Ports that save power: 8 lanes of generation 3, as the GPU and the CPU have; of AMD 16 lanes.
+for n in 0 1; do
+	echo "cpu$n pcie$n 1 12"
+	for end in $((2 * n)) $((2 * n + 1)); do echo "gpu$end pcie$n 1 6"; done
+done | links_are t4-idle.2 pcie
+assumed t4-idle.2 "PCIe links to GPUs that idle, x8 of generation 1, are what they can be: 7.877 GB/s"
+for n in 0 1; do
+	echo "cpu$n pcie$n 1 24"
+	for end in $((2 * n)) $((2 * n + 1)); do echo "gpu$end pcie$n 1 12"; done
+done | links_are mi60-idle.2 pcie
+summary() { # NAME LINE COMMAND...: the summary has this line
+	local name=$1 line=$2
+	shift 2
+	"$@" -o "$work/x.json" 2>"$work/err"
+	if grep -qxF "$line" "$work/err"; then
+		ok "$name: $line"
+	else
+		not_ok "$name: $(cat "$work/err"): want $line"
+	fi
+}
+summary "an idle port" "rate        6 GB/s algorithm bandwidth = 1 x 6 GB/s, decided by an assumed link (PCIe)" \
+	"$blinkc" -g 0,1 "$work/t4-idle.2.xml"
+more="and 3 more: blinkc lint"
+summary "PCIe of an AC922" \
+	"doubtful    gpu0: 1.5 GB/s over pcie: want up to 12, as V100-SXM2 has x16 of generation 3; $more" \
+	"$blinkc" -l pcie,qpi "$work/ac922.2.xml"
+summary "NVLinks of a DGX-1V that hwloc 1.x does not have" \
+	"doubtful    no nvlink links: want up to 6 of a GPU, as V100-SXM2 has; nvidia-smi topo -m lists them" \
+	"$blinkc" "$work/dgx1v.1.xml"
+"$blinkc" --summary json "$work/dgx1v.1.xml" -o "$work/x.json" 2>"$work/out"
+sed -n '$p' "$work/out" >"$work/summary.json"
+if grep -q '"doubtful":"no nvlink links: ' "$work/summary.json" &&
+	oracle validate schemas/summary.schema.json "$work/summary.json" >"$work/err" 2>&1; then
+	ok "JSON: doubtful"
+else
+	not_ok "JSON: $(cat "$work/out" "$work/err")"
+fi
+for machine in dgx1v.1:"no nvlink links" ac922.2:"1.5 GB/s over pcie"; do
+	"$blinkc" lint "$work/${machine%%:*}.xml" >"$work/out" 2>/dev/null
+	if grep -q "model: ${machine#*:}" "$work/out"; then ok "lint: ${machine#*:}"; else
+		not_ok "lint: $(cat "$work/out")"; fi
+done
 printf '%s\n' "gpu0 gpu1 4 50" "gpu0 gpu3 1 50" "gpu1 gpu2 2 50" "gpu1 gpu3 1 50" "gpu2 gpu3 4 50" |
 	links_are mi250x-smi.2 xgmi
 printf '%s\n' "gpu0 gpu1 1 25" "gpu1 >gpu2 2 25" | links_are one-way.2 nvlink
@@ -198,8 +249,8 @@ if [ "$(rates "$work/ours.json")" = "$(rates "$work/theirs.json")" ]; then ok "D
 printf '%s\n' "gpu0 gpu1 2 20" "gpu2 gpu3 2 20" "cpu0 gpu0 2 20" "cpu0 gpu1 2 20" "cpu1 gpu2 2 20" "cpu1 gpu3 2 20" |
 	links_are power8gpudistances.v2 nvlink
 printf '%s\n' "cpu0 gpu0 1 6" "cpu0 gpu1 1 6" "cpu1 gpu2 1 6" "cpu1 gpu3 1 6" | links_are power8gpudistances.v2 pcie
-printf '' | links_are mpibind_mi250x xgmi
-assumed mpibind_mi250x "no xGMI links: XGMIBandwidth is 100000"
+printf '%s\n' "${mi250x[@]}" | links_are mpibind_mi250x xgmi
+assumed mpibind_mi250x "as in HPE Cray EX235a"
 for c in 0:4 0:5 1:2 1:3 2:6 2:7 3:0 3:1; do echo "cpu${c%:*} gpu${c#*:} 1 24"; done >"$work/pcie"
 for c in 0:2 1:1 2:3 3:0; do echo "cpu${c%:*} hsi${c#*:} 1 24"; done >>"$work/pcie"
 links_are mpibind_mi250x pcie <"$work/pcie"

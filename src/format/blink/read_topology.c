@@ -58,8 +58,8 @@ read_notes(struct reading *r)
 static Status
 read_head(struct reading *r)
 {
-	static const char *const members[] = { "format", "version", "name", "source", "notes", "classes", "nodes",
-		"switches", "fabrics", "links", "peer_accesses", "parameters", NULL };
+	static const char *const members[] = { "format", "version", "name", "source", "gpu_model", "notes", "classes",
+		"nodes", "switches", "fabrics", "links", "peer_accesses", "parameters", NULL };
 	const char *format;
 	int64_t version;
 	TRY(check_root(r));
@@ -73,6 +73,8 @@ read_head(struct reading *r)
 	TRY(doc_only(r->ctx, r->label, r->root, members));
 	TRY(read_text(r, r->root, "name", &r->topo->name));
 	TRY(read_source(r, r->root, &r->topo->source));
+	if (doc_get(r->root, "gpu_model"))
+		TRY(read_text(r, r->root, "gpu_model", &r->topo->gpu_model));
 	return read_notes(r);
 }
 

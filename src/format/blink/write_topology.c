@@ -301,6 +301,7 @@ write_all(struct writer *w)
 	put_number(w, "version", 1, 1);
 	put_text(w, "name", topo->name);
 	put_text(w, "source", topo->source);
+	put_text(w, "gpu_model", topo->gpu_model);
 	put_notes(w);
 	put_classes(w);
 	put_peer_accesses(w);

@@ -8,6 +8,7 @@
  * XGMIBandwidth is 100000 MB/s for all pairs that xGMI connects, over however many hops, unless hwloc 2.14 or later
  * found AMD SMI: hwloc/topology-rsmi.c. A matrix that is the same everywhere says no more than that. */
 #include "format/hwloc/machine.h"
+#include "format/known_machines.h"
 #include "format/link_rates.h"
 
 #include <stdio.h>
@@ -235,6 +236,26 @@ add_nvlinks(HwMachine *m, const HwMatrix *matrix)
 	return link_pairs(m, matrix, &bw, LINK_NVLINK, &unit);
 }
 
+/* ---- what the file does not have ---- */
+
+/* False: no machine that is known has such GPUs. numbered: also those in which it matters which GPU is which. */
+static bool
+add_known_links(HwMachine *m, bool numbered, Status *status)
+{
+	const char *arch = hwloc_machine_info(m->tree, "Architecture");
+	int *gpu, *cpu;
+	*status = NEW(m->ctx, gpu, m->n_gpus);
+	*status = *status == OK ? NEW(m->ctx, cpu, m->n_gpus) : *status;
+	if (*status != OK)
+		return true;
+	for (int i = 0; i < m->n_gpus; i++) {
+		gpu[i] = m->vertex[m->gpu[i]];
+		cpu[i] = hwloc_cpu_near(m, m->gpu[i]);
+	}
+	return known_machine_links(m->b, &(KnownGpus){ .model = m->model, .node = m->node, .n = m->n_gpus, .gpu = gpu,
+	    .cpu = cpu, .power = arch && strncmp(arch, "ppc64", 5) == 0, .numbered = numbered });
+}
+
 /* ---- xGMI ---- */
 
 /* Is every pair of GPUs given the same, and some? */
@@ -276,6 +297,9 @@ add_xgmi_mesh(HwMachine *m, const HwMatrix *matrix, struct bandwidth *bw)
 {
 	const GpuModel *model = m->model;
 	int64_t value = bw->value[1];
+	Status status;
+	if (model && model->die_links && bw->n == m->n_gpus && add_known_links(m, true, &status))
+		return status;
 	if (!model || model->class != LINK_XGMI || !model->rate || model->die_links || model->links < bw->n - 1) {
 		builder_assume(m->b, "no xGMI links: XGMIBandwidth is %lld MB/s for every pair of GPUs, also for those "
 		    "without a "
@@ -330,8 +354,10 @@ Status
 hwloc_add_bandwidths(HwMachine *m)
 {
 	const HwMatrix *nvlink = find_matrix(m, "NVLinkBandwidth"), *xgmi = find_matrix(m, "XGMIBandwidth");
-	if (!nvlink && !xgmi)
+	Status status = OK;
+	if (!nvlink && !xgmi && !(m->n_gpus > 1 && add_known_links(m, false, &status)))
 		note_missing(m);
+	TRY(status);
 	if (nvlink)
 		TRY(add_nvlinks(m, nvlink));
 	if (xgmi)

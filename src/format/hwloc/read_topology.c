@@ -22,9 +22,6 @@
 /* Every two of them are joined. */
 enum { CPUS_MOST = 128 };
 
-/* x16 of generation 1. */
-#define IDLE_SPEED INT64_C(4000000000)
-
 /* ---- vertices ---- */
 
 static void
@@ -85,79 +82,7 @@ add_switches(HwMachine *m)
 	}
 }
 
-/* ---- PCIe links ---- */
-
-/* Whole MB/s as GB/s. */
-static void
-put_speed(char *out, size_t size, int64_t speed)
-{
-	snprintf(out, size, "%lld.%02lld GB/s", (long long)(speed / BYTES_PER_GB),
-	    (long long)(speed % BYTES_PER_GB / 10000000));
-}
-
-static void
-link_pcie(HwMachine *m, int from, int to, int64_t speed, const char *of)
-{
-	char source[128], rate[32];
-	int width = PCIE_WIDTH_UNKNOWN, generation = PCIE_GENERATION_UNKNOWN;
-	put_speed(rate, sizeof rate, speed);
-	if (speed == 0) {
-		builder_assume(m->b, "PCIe links without a speed are x16 of generation 3");
-		snprintf(source, sizeof source, "no speed in hwloc: as x16 of generation 3");
-	} else if (hwloc_pcie_of_speed(speed, &width, &generation)) {
-		snprintf(source, sizeof source, "hwloc: %s at %s, x%d of generation %d", rate, of, width, generation);
-	} else {
-		snprintf(source, sizeof source, "hwloc: %s at %s; effective: 3/4 of it", rate, of);
-		builder_link(m->b, from, to, LINK_PCIE, 1, speed / 4 * 3 > 0 ? speed / 4 * 3 : 1, DUPLEX, source);
-		return;
-	}
-	builder_link(m->b, from, to, LINK_PCIE, 1, pcie_capacity(width, generation), DUPLEX, source);
-	if (speed == 0)
-		builder_link_assumed(m->b);
-}
-
-/* From a GPU, NIC or switch up to the next switch or CPU. */
-static void
-link_up(HwMachine *m, int object)
-{
-	const HwObject *all = m->tree->object;
-	int64_t least = 0;
-	int at = object, slowest = object;
-	do {
-		if (all[at].speed > 0 && (least == 0 || all[at].speed < least)) {
-			least = all[at].speed;
-			slowest = at;
-		}
-		at = all[at].parent;
-	} while (at >= 0 && hwloc_is_bridge(&all[at]) && m->vertex[at] < 0);
-	if (m->role[object] == ROLE_GPU && (!m->seen || m->seen->assumed) && least > 0 && least <= IDLE_SPEED)
-		builder_assume(m->b, "PCIe links of GPUs with 4 GB/s or less: where they have a higher generation and "
-		    "were idle, export the topology while they work");
-	int to = at >= 0 && m->vertex[at] >= 0 && hwloc_is_bridge(&all[at]) ? m->vertex[at] : hwloc_cpu_near(m,
-	    at >= 0 ? at : 0);
-	link_pcie(m, m->vertex[object], to, least, hwloc_bus_id(&all[slowest]).text);
-}
-
-/* A GPU that has no place on PCI gets no link. */
-static void
-add_pcie(HwMachine *m)
-{
-	const HwTree *tree = m->tree;
-	char source[512];
-	snprintf(source, sizeof source, "%s, of pci_link_speed in the file; %s", pcie_capacity_source(),
-	    link_class_latency_source(LINK_PCIE));
-	builder_class(m->b, LINK_PCIE, 0, link_class_latency(LINK_PCIE), source);
-	for (int i = 0; i < tree->n_objects && builder_status(m->b) == OK; i++) {
-		if (m->vertex[i] < 0 || (!hwloc_is_device(m, i) && tree->object[i].kind != HW_BRIDGE))
-			continue;
-		if (tree->object[i].kind == HW_OS)
-			builder_assume(m->b, "%.40s has no PCI device: no PCIe link", tree->object[i].name);
-		else
-			link_up(m, i);
-	}
-}
-
-/* ---- links between CPUs ---- */
+/* ---- CPUs ---- */
 
 static int
 number_of(const char *text)
@@ -182,6 +107,110 @@ cpu_model(const HwMachine *m)
 	if (!cpu.arch && cpu.vendor && cpu.family >= 0)
 		cpu.arch = "x86_64";
 	return cpu;
+}
+
+/* ---- PCIe links ---- */
+
+/* Whole MB/s as GB/s. */
+static void
+put_speed(char *out, size_t size, int64_t speed)
+{
+	snprintf(out, size, "%lld.%02lld GB/s", (long long)(speed / BYTES_PER_GB),
+	    (long long)(speed % BYTES_PER_GB / 10000000));
+}
+
+static bool
+leads_to_gpu(const HwMachine *m, int object)
+{
+	int i = object;
+	while (i < m->tree->object[object].end && m->role[i] != ROLE_GPU)
+		i++;
+	return i < m->tree->object[object].end;
+}
+
+static void
+link_pcie(HwMachine *m, int from, int to, int64_t speed, const char *of)
+{
+	char source[128], rate[32];
+	int width = PCIE_WIDTH_UNKNOWN, generation = PCIE_GENERATION_UNKNOWN;
+	put_speed(rate, sizeof rate, speed);
+	if (speed == 0) {
+		builder_assume(m->b, "PCIe links without a speed are x16 of generation 3");
+		snprintf(source, sizeof source, "no speed in hwloc: as x16 of generation 3");
+	} else if (hwloc_pcie_of_speed(speed, &width, &generation)) {
+		snprintf(source, sizeof source, "hwloc: %s at %s, x%d of generation %d", rate, of, width, generation);
+	} else {
+		snprintf(source, sizeof source, "hwloc: %s at %s; effective: 3/4 of it", rate, of);
+		builder_link(m->b, from, to, LINK_PCIE, 1, speed / 4 * 3 > 0 ? speed / 4 * 3 : 1, DUPLEX, source);
+		return;
+	}
+	builder_link(m->b, from, to, LINK_PCIE, 1, pcie_capacity(width, generation), DUPLEX, source);
+	if (speed == 0)
+		builder_link_assumed(m->b);
+}
+
+/* A link of generation 1 that leads to GPUs, where these have a later one, saves power while they idle. It is as wide
+ * as it will be, but those of AMD have fewer lanes then, too. The result, what it can do, is a guess; 0: it does not
+ * idle. *generation, *width: as they were seen. */
+static int64_t
+awake(const HwMachine *m, int at, int *width, int *generation)
+{
+	const HwObject *port = &m->tree->object[at];
+	int most = m->model ? m->model->pcie : PCIE_GENERATION_UNKNOWN;
+	int of_cpu = pcie_generation_of_cpu(cpu_model(m));
+	most = of_cpu && of_cpu < most ? of_cpu : most;
+	if (port->speed == 0 || !hwloc_pcie_of_speed(port->speed, width, generation) || *generation > 1 || most < 2)
+		return 0;
+	return hwloc_pcie_speed(m->tree->object[m->gpu[0]].pci.vendor == HW_AMD ? 16 : *width, most);
+}
+
+/* From a GPU, NIC or switch up to the next switch or CPU. */
+static void
+link_up(HwMachine *m, int object)
+{
+	const HwObject *all = m->tree->object;
+	int64_t least = 0;
+	int at = object, slowest = object, width, generation;
+	bool idle = false, may_idle = (!m->seen || m->seen->assumed) && leads_to_gpu(m, object);
+	do {
+		int64_t now = all[at].speed, then = may_idle ? awake(m, at, &width, &generation) : 0;
+		if (then) {
+			builder_assume(m->b, "PCIe links to GPUs that idle, x%d of generation %d, are what they can "
+			    "be: %.4g GB/s; export the topology while the GPUs work", width, generation,
+			    (double)then / 1e9);
+			now = then;
+		}
+		if (now > 0 && (least == 0 || now < least)) {
+			least = now;
+			slowest = at;
+			idle = then > 0;
+		}
+		at = all[at].parent;
+	} while (at >= 0 && hwloc_is_bridge(&all[at]) && m->vertex[at] < 0);
+	int to = at >= 0 && m->vertex[at] >= 0 && hwloc_is_bridge(&all[at]) ? m->vertex[at] : hwloc_cpu_near(m,
+	    at >= 0 ? at : 0);
+	link_pcie(m, m->vertex[object], to, least, hwloc_bus_id(&all[slowest]).text);
+	if (idle)
+		builder_link_assumed(m->b);
+}
+
+/* A GPU that has no place on PCI gets no link. */
+static void
+add_pcie(HwMachine *m)
+{
+	const HwTree *tree = m->tree;
+	char source[512];
+	snprintf(source, sizeof source, "%s, of pci_link_speed in the file; %s", pcie_capacity_source(),
+	    link_class_latency_source(LINK_PCIE));
+	builder_class(m->b, LINK_PCIE, 0, link_class_latency(LINK_PCIE), source);
+	for (int i = 0; i < tree->n_objects && builder_status(m->b) == OK; i++) {
+		if (m->vertex[i] < 0 || (!hwloc_is_device(m, i) && tree->object[i].kind != HW_BRIDGE))
+			continue;
+		if (tree->object[i].kind == HW_OS)
+			builder_assume(m->b, "%.40s has no PCI device: no PCIe link", tree->object[i].name);
+		else
+			link_up(m, i);
+	}
 }
 
 /* Every pair, as NCCL counts them. */
@@ -280,6 +309,7 @@ read_hwloc(Ctx *ctx, const char *label, const char *gpu_model, const MachineSeen
 	if (m.n_gpus == 0)
 		return no_gpus(ctx, tree);
 	TRY(find_model(&m, gpu_model));
+	builder_gpus(m.b, m.model);
 	add_gpus(&m);
 	add_nics(&m);
 	add_switches(&m);

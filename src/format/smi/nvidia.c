@@ -369,6 +369,7 @@ read_matrix(struct matrix *m, Topology **out)
 	TRY(nvidia_table_read(m));
 	TRY(builder_new(text->ctx, text->label, sniff_name(text->label, name, sizeof name),
 	    "nvidia-smi topo -m; rates: see classes and links", &m->b));
+	builder_gpus(m->b, m->model);
 	for (int near = PIX; near <= NODE; near++)
 		TRY(find_class(m, (Near)near));
 	unite_affinities(m);

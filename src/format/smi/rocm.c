@@ -326,6 +326,7 @@ read_all(struct tables *t, Topology **out)
 	TRY(builder_new(t->text.ctx, t->text.label, sniff_name(t->text.label, name, sizeof name),
 	    "rocm-smi --showtopo; rates: see classes and links", &t->b));
 	int node = builder_node(t->b, "node0");
+	builder_gpus(t->b, t->model);
 	TRY(TEMP(t->text.ctx, t->vertex, t->n));
 	for (int i = 0; i < t->n; i++) {
 		snprintf(id, sizeof id, "gpu%d", t->gpu[i]);
