@@ -165,3 +165,18 @@ choice_floor(const Choices *choices, int i, int64_t m, int64_t chunk)
 	floor_of_message(choices->candidate[i].floor, m);
 	return floor_of_chunk(choices->candidate[i].floor, chunk);
 }
+
+Status
+choice_least(Ctx *ctx, const Choices *choices, int64_t m, int64_t *least)
+{
+	SimAsk ask = { .p = choices->p, .m = m, .chunk = m };
+	const Candidate *best = &choices->candidate[0];
+	int64_t packets;
+	for (int i = 1; i < choices->n; i++)
+		if (frac_cmp(choices->candidate[i].sched->bound.rate, best->sched->bound.rate) < 0)
+			best = &choices->candidate[i];
+	ask.p.packet_most = m;
+	TRY(sim_least_time(ctx, best->sim, &ask, &packets));
+	*least = packets < *least ? packets : *least;
+	return OK;
+}

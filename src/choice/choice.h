@@ -53,6 +53,10 @@ Status choice_of_size(Ctx *ctx, Choices *choices, int64_t m, ChoicePoint *out);
  * simulated. chunk: NULL: not wanted. */
 Status choice_times(Ctx *ctx, Choices *choices, int64_t m, int64_t *time, int64_t *chunk);
 
+/* *least: becomes what no algorithm goes below by packets either, where that is less: NCCL takes them for longer
+ * messages than we do. */
+Status choice_least(Ctx *ctx, const Choices *choices, int64_t m, int64_t *least);
+
 /* Of each candidate the time of messages of one byte, and its rate: is it Pareto-optimal, so that no other is at least
  * as good in both, and better in one? latency: n entries, ps; optimal: n. */
 Status choice_pareto(Ctx *ctx, Choices *choices, int64_t *latency, bool *optimal);

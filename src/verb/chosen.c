@@ -1,5 +1,7 @@
 #include "verb/chosen.h"
+#include "choice/nccl.h"
 #include "format/format.h"
+#include "plan/baseline.h"
 #include "verb/progress.h"
 #include "verb/simulate/simulation.h"
 
@@ -34,9 +36,45 @@ request_choice(Ctx *ctx, const Options *opt, const Ask *ask, const char *format,
 	return request_parameters(ctx, opt->value[OPT_PARAMETERS], &out->given);
 }
 
+/* time: below 0: there is none. */
+static void
+add_other(Chosen *out, int64_t time, const char *name, const char *by)
+{
+	OtherWay *other = &out->other[out->n_others];
+	if (time <= 0)
+		return;
+	other->time = time;
+	snprintf(other->name, sizeof other->name, "%s", name);
+	snprintf(other->by, sizeof other->by, "%s", by);
+	out->n_others++;
+}
+
+/* Rings of each kind, executed as ours are, and what the newest version of NCCL would choose. */
+static Status
+time_nccl(Ctx *ctx, const Job *job, const SimParameters *p, int64_t m, Chosen *out)
+{
+	NcclBeside *beside;
+	NcclChoice choice;
+	int64_t time;
+	char name[24], by[48];
+	TRY(nccl_prepare(ctx, job, p, &beside));
+	for (int i = 0; i < beside->n_rings; i++) {
+		TRY(nccl_ring_time(ctx, beside, i, m, &time));
+		add_other(out, time, baseline_name(i), "rings");
+	}
+	if (beside->why_not || beside->n_rings == 0)
+		return OK;
+	TRY(nccl_time(ctx, beside, N_NCCL_VERSIONS - 1, m, &choice, &time));
+	snprintf(name, sizeof name, "nccl-%s", nccl_version_name[N_NCCL_VERSIONS - 1]);
+	snprintf(by, sizeof by, "%s, %s, its choice", nccl_algorithm_name[choice.algorithm],
+	    nccl_protocol_name[choice.protocol]);
+	add_other(out, time, name, by);
+	return OK;
+}
+
 Status
 compile_chosen(Ctx *ctx, const Topology *machine, const int *gpu, int n, const ChoiceRequest *request, int64_t m,
-    Ask *ask, Compiled *made, Chosen *out)
+    bool beside, Ask *ask, Compiled *made, Chosen *out)
 {
 	Job job;
 	Choices *choices;
@@ -47,6 +85,7 @@ compile_chosen(Ctx *ctx, const Topology *machine, const int *gpu, int n, const C
 	TRY(choice_prepare(ctx, &job, &p, &choices));
 	TRY(choice_of_size(ctx, choices, m, &point));
 	const Candidate *best = &choices->candidate[point.best];
+	const Job asked = job;
 	job = best->job;
 	job.ask.size = m;
 	job.ask.chunk = point.chunk;
@@ -54,6 +93,12 @@ compile_chosen(Ctx *ctx, const Topology *machine, const int *gpu, int n, const C
 	*ask = job.ask;
 	*out = (Chosen){ .way = best->name, .n_ways = choices->n, .executor = job.ask.executor, .bytes = m,
 		.chunk = point.chunk, .time = point.time, .least = point.least };
+	if (!beside)
+		return job_finish(ctx, &job, &best->plan, made);
+	TRY(time_nccl(ctx, &asked, &p, m, out));
+	for (int i = 0; i < out->n_others; i++)
+		if (out->other[i].time < out->least)
+			TRY(choice_least(ctx, choices, m, &out->least));
 	return job_finish(ctx, &job, &best->plan, made);
 }
 

@@ -18,10 +18,10 @@ typedef struct {
 Status request_choice(Ctx *ctx, const Options *opt, const Ask *ask, const char *format, const Sizes *sizes,
     ChoiceRequest *out);
 
-/* As compile, for messages of m bytes. *ask: becomes that of the candidate, with which it can be planned again.
- * *made: begins as zeros. */
+/* As compile, for messages of m bytes. beside: with what NCCL takes. *ask: becomes that of the candidate, with which it
+ * can be planned again. *made: begins as zeros. */
 Status compile_chosen(Ctx *ctx, const Topology *machine, const int *gpu, int n, const ChoiceRequest *request, int64_t m,
-    Ask *ask, Compiled *made, Chosen *out);
+    bool beside, Ask *ask, Compiled *made, Chosen *out);
 
 /* --pareto with --size: a line for each candidate that no other equals in latency and rate and betters in one, with
  * its time at each size. */

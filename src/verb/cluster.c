@@ -61,7 +61,7 @@ cluster_paths(Ctx *ctx, const Options *opt, const char **label, ClusterServers *
 	TRY(NEW(ctx, path, opt->n_files));
 	for (int i = 0; i < opt->n_files; i++) {
 		const char *found;
-		TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->file[i], &found));
+		TRY(topology_file(ctx, opt->value[OPT_VERBOSE], opt->file[i], &found));
 		if (!file_is_there(found))
 			return fail(ctx, IO, "%s: %s: want the topology file of a server", found,
 			    file_is_directory(found) ? "a directory" : "no such file");

@@ -115,48 +115,25 @@ find_doubt(Ctx *ctx, const struct compile_request *req, const Schedule *sched, c
 }
 
 static Status
-put_summary(Ctx *ctx, Text *out, const struct compile_request *req, const Compiled *made)
+put_summary(Ctx *ctx, Text *out, const struct compile_request *req, const Compiled *made, const Summary *summary)
 {
-	Idle idle;
-	int n_sizes = req->choice.wanted ? 0 : req->sizes.n;
-	const char *doubt;
-	TRY(find_doubt(ctx, req, made->sched, &doubt));
-	TRY(summary_text(ctx, made->sched, unproven(&req->ask, made), doubt, req->sizes.m, n_sizes, out));
-	if (req->choice.wanted)
-		summary_text_chosen(&req->chosen, out);
+	TRY(summary_text(ctx, summary, out));
 	if (made->sched->symmetry && !req->ask.compact)
 		text_put(out, "compact     a list of all trees would be too long: version 2 of the format\n");
-	if (made->other_trees > 0)
-		text_printf(out, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
-		    made->other_trees, made->other_depth, made->other_depth);
-	put_limits(out, &made->unlimited);
 	if (made->cut_short)
 		put_budget(out, ctx, made->sched);
-	TRY(put_best(ctx, out, &req->ask, made));
-	idle_find(ctx, req->machine, req->gpu, req->n, &req->ask, made, &idle);
-	summary_text_idle(&idle, out);
-	return format_note(ctx, req->opt, req->format, made->sched, out);
-}
-
-static Status
-write_json(Ctx *ctx, const struct compile_request *req, const Compiled *made, const RelayGain *relays, Text *out)
-{
-	const Ask *ask = &req->ask;
-	const Algorithm *algorithm = NULL;
-	Idle idle;
-	if (ask->algorithm && !ask->hybrid)
-		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
-	idle_find(ctx, req->machine, req->gpu, req->n, ask, made, &idle);
-	const char *doubt;
-	TRY(find_doubt(ctx, req, made->sched, &doubt));
-	const Summary summary = { .sched = made->sched, .unproven = unproven(ask, made), .doubt = doubt,
-		.best = made->best,
-		.size = req->sizes.m, .n_sizes = req->sizes.n, .best_of = algorithm ? algorithm->trees : NULL,
-		.other_trees = made->other_trees, .other_depth = made->other_depth,
-		.cut_at = made->cut_short ? ctx->at : NULL, .budget = (double)progress_budget() / 1000,
-		.idle = &idle, .relays = ask->relays ? relays : NULL,
-		.chosen = req->choice.wanted ? &req->chosen : NULL };
-	return summary_json(ctx, &summary, out);
+	if (!summary->chosen || summary->rates) {
+		if (made->other_trees > 0)
+			text_printf(out, "also        %d trees, depth %d at the same rate, by --max-depth %d\n",
+			    made->other_trees, made->other_depth, made->other_depth);
+		put_limits(out, &made->unlimited);
+		TRY(put_best(ctx, out, &req->ask, made));
+		summary_text_idle(summary->idle, out);
+	}
+	TRY(format_note(ctx, req->opt, req->format, made->sched, out));
+	if (req->ask.relays)
+		summary_text_relays(made->sched, summary->relays, out);
+	return OK;
 }
 
 /* What is printed once the file is there. All that may fail comes before. */
@@ -164,13 +141,23 @@ static Status
 summarise(Ctx *ctx, const Options *opt, const struct compile_request *req, const Compiled *made,
     const RelayGain *relays, Text *out)
 {
+	const Ask *ask = &req->ask;
+	const Algorithm *algorithm = NULL;
+	const char *doubt;
+	Idle idle;
 	bool json;
 	TRY(request_summary(ctx, opt, &json));
-	if (json)
-		return write_json(ctx, req, made, relays, out);
-	TRY(put_summary(ctx, out, req, made));
-	if (req->ask.relays)
-		summary_text_relays(made->sched, relays, out);
+	if (ask->algorithm && !ask->hybrid)
+		TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
+	idle_find(ctx, req->machine, req->gpu, req->n, ask, made, &idle);
+	TRY(find_doubt(ctx, req, made->sched, &doubt));
+	const Summary summary = { .sched = made->sched, .unproven = unproven(ask, made), .doubt = doubt,
+		.best = made->best, .size = req->sizes.m, .n_sizes = req->sizes.n,
+		.best_of = algorithm ? algorithm->trees : NULL, .other_trees = made->other_trees,
+		.other_depth = made->other_depth, .cut_at = made->cut_short ? ctx->at : NULL,
+		.budget = (double)progress_budget() / 1000, .idle = &idle, .relays = ask->relays ? relays : NULL,
+		.chosen = req->choice.wanted ? &req->chosen : NULL, .rates = opt->value[OPT_VERBOSE] };
+	TRY(json ? summary_json(ctx, &summary, out) : put_summary(ctx, out, req, made, &summary));
 	return out->failed ? fail_memory(ctx) : OK;
 }
 
@@ -227,8 +214,8 @@ plan_request(Ctx *ctx, struct compile_request *req, Compiled *out)
 {
 	if (!req->choice.wanted)
 		return compile(ctx, req->machine, req->gpu, req->n, &req->ask, out);
-	return compile_chosen(ctx, req->machine, req->gpu, req->n, &req->choice, req->sizes.m[0], &req->ask, out,
-	    &req->chosen);
+	return compile_chosen(ctx, req->machine, req->gpu, req->n, &req->choice, req->sizes.m[0],
+	    !req->opt->value[OPT_QUIET], &req->ask, out, &req->chosen);
 }
 
 static Status

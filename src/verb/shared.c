@@ -20,11 +20,8 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");
 	*label = "--synthetic";
-	/* A summary for programs is a line of its own. */
-	const char *summary = opt->value[OPT_SUMMARY];
-	bool quiet = opt->value[OPT_QUIET] || (summary && strcmp(summary, "json") == 0);
 	if (!synthetic)
-		TRY(topology_file(ctx, quiet, opt->file[0], label));
+		TRY(topology_file(ctx, opt->value[OPT_VERBOSE], opt->file[0], label));
 	return synthetic ? synthetic_write(ctx, opt->value[OPT_SYNTHETIC], out) : file_read(ctx, *label, out);
 }
 
@@ -94,7 +91,7 @@ Status
 read_machine_of(Ctx *ctx, const Options *opt, const char **label, Topology **out)
 {
 	Text in = { 0 };
-	TRY(topology_file(ctx, opt->value[OPT_QUIET], opt->value[OPT_TOPOLOGY], label));
+	TRY(topology_file(ctx, opt->value[OPT_VERBOSE], opt->value[OPT_TOPOLOGY], label));
 	TRY(file_read(ctx, *label, &in));
 	Status status = read_topology(ctx, opt, *label, &in, out);
 	text_free(&in);

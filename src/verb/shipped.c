@@ -165,7 +165,7 @@ names_shipped(Ctx *ctx, const char *argument)
 }
 
 Status
-topology_file(Ctx *ctx, bool quiet, const char *argument, const char **out)
+topology_file(Ctx *ctx, bool say, const char *argument, const char **out)
 {
 	*out = argument;
 	if (strcmp(argument, "-") == 0 || is_there(argument))
@@ -177,7 +177,7 @@ topology_file(Ctx *ctx, bool quiet, const char *argument, const char **out)
 		return name ? fail_unknown(ctx, argument) : OK;
 	}
 	*out = path;
-	if (quiet)
+	if (!say)
 		return OK;
 	progress_hide();
 	fputs("taken       ", stderr);

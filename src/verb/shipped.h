@@ -19,10 +19,10 @@ typedef struct {
 Status shipped_list(Ctx *ctx, Shipped **out, int *n);
 
 /* The file of a topology that an argument names. What is there in the current directory wins; a word without a slash is
- * else the name of one that comes along, or of its file, and then the path is printed on standard error, if not
- * quiet. *out: the argument itself, or the path of that file.
+ * else the name of one that comes along, or of its file; with `say` the path is printed on standard error.
+ * *out: the argument itself, or the path of that file.
  * Fails: IO there is neither, with the name that may have been meant. */
-Status topology_file(Ctx *ctx, bool quiet, const char *argument, const char **out);
+Status topology_file(Ctx *ctx, bool say, const char *argument, const char **out);
 
 /* Does one come along that has this name? */
 bool names_shipped(Ctx *ctx, const char *argument);

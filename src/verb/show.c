@@ -28,7 +28,8 @@ printable_name(Ctx *ctx, const Schedule *sched, Schedule **out)
 static Status
 put_text(Ctx *ctx, const Explained *e, const ShowRequest *ask, Text *out)
 {
-	TRY(summary_text(ctx, e->sched, UNPROVEN_BOTH, NULL, NULL, 0, out));
+	const Summary summary = { .sched = e->sched, .unproven = UNPROVEN_BOTH };
+	TRY(summary_text(ctx, &summary, out));
 	TRY(show_trees(ctx, e, ask, out));
 	TRY(show_links(ctx, e, ask, out));
 	return show_proof(ctx, e, out);

@@ -2,6 +2,8 @@
 #include "schedule/schedule.h"
 #include "view/view.h"
 
+#include <string.h>
+
 /* Rates, and the setup of a part; up to which size the part of the shortest setup carries messages alone. */
 static void
 print_parts(Text *out, const Schedule *sched, const PartEnd *split)
@@ -103,7 +105,7 @@ print_ratio(Text *out, const Schedule *sched, const char *unproven)
 }
 
 static void
-print_rate(Text *out, const Schedule *sched, const char *unproven, const char *doubt)
+print_rate(Text *out, const Schedule *sched, const char *unproven)
 {
 	static const char *const proofs[] = { "a cut", "a partition", "prices", "lengths" };
 	double unit = (double)topo_link_unit(sched->topo);
@@ -111,8 +113,6 @@ print_rate(Text *out, const Schedule *sched, const char *unproven, const char *d
 	if (frac_double(sched->achieved) < 1000 * unit)
 		text_printf(out, " = %.4g x %.6g GB/s", frac_double(sched->achieved) / unit, unit / 1e9);
 	put_assumed(out, bound_assumed(sched->topo, sched->coll, &sched->bound));
-	if (doubt)
-		text_printf(out, "\ndoubtful    %s", doubt);
 	text_printf(out, "\nbound       %.6g GB/s, proven by %s for any algorithm%s\n",
 	    frac_double(sched->bound.rate) / 1e9, proofs[sched->bound.kind], bound_claim(&sched->bound, sched->coll));
 	print_ratio(out, sched, unproven);
@@ -138,14 +138,34 @@ print_baselines(Text *out, const Schedule *sched)
 			text_printf(out, ", as %s has none", link_classes_text(classes).text);
 		if (baseline->through)
 			text_put(out, ", some hops through a GPU");
-		text_printf(out, "; trees %.3gx\n", frac_double(sched->achieved) / 1e9 / baseline->rate);
+		text_printf(out, "; %s %.3gx\n", strstr(sched->algorithm, "ring") ? "this plan" : "trees",
+		    frac_double(sched->achieved) / 1e9 / baseline->rate);
 	}
 }
 
-Status
-summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const char *doubt, const int64_t *size,
-    int n_sizes, Text *out)
+/* Times of one size, ours and others'. A time depends on latencies, too. */
+static void
+print_chosen(Text *out, const Schedule *sched, const Chosen *chosen)
 {
+	Assumed assumed = bound_assumed(sched->topo, sched->coll, &sched->bound);
+	assumed.most = false;
+	text_printf(out, "time        %.5g us for %lld bytes by %s, ", (double)chosen->time / 1e6,
+	    (long long)chosen->bytes, chosen->way);
+	text_printf(out, chosen->n_ways == 1 ? "the only way" : "the fastest of %d ways", chosen->n_ways);
+	put_assumed(out, assumed);
+	text_printf(out, "\nchunks      of up to %lld bytes, executed by %s\n", (long long)chosen->chunk,
+	    chosen->executor);
+	for (int i = 0; i < chosen->n_others; i++)
+		text_printf(out, "%-11s %.5g us by %s: %.3g times that\n", chosen->other[i].name,
+		    (double)chosen->other[i].time / 1e6, chosen->other[i].by,
+		    (double)chosen->other[i].time / (double)chosen->time);
+	text_printf(out, "least       %.5g us: no algorithm takes less time\n", (double)chosen->least / 1e6);
+}
+
+Status
+summary_text(Ctx *ctx, const Summary *s, Text *out)
+{
+	const Schedule *sched = s->sched;
 	PartEnd *split = NULL;
 	int64_t latency[N_LINK_CLASSES];
 	int depth;
@@ -163,11 +183,17 @@ summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const char *
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
 		print_parts(out, sched, split);
 	}
-	print_rate(out, sched, unproven, doubt);
-	print_baselines(out, sched);
-	if (n_sizes) {
+	if (s->chosen)
+		print_chosen(out, sched, s->chosen);
+	if (s->doubt)
+		text_printf(out, "doubtful    %s\n", s->doubt);
+	if (!s->chosen || s->rates) {
+		print_rate(out, sched, s->unproven);
+		print_baselines(out, sched);
+	}
+	if (s->n_sizes && !s->chosen) {
 		print_latency(out, sched, latency);
-		print_sizes(out, sched, split, latency, size, n_sizes);
+		print_sizes(out, sched, split, latency, s->size, s->n_sizes);
 	}
 	return OK;
 }
@@ -205,14 +231,4 @@ summary_text_relays(const Schedule *sched, const RelayGain *relays, Text *out)
 	else
 		text_printf(out, "%.6g GB/s without relays: %.3g times that\n", frac_double(relays->rate) / 1e9,
 		    frac_double(sched->achieved) / frac_double(relays->rate));
-}
-
-void
-summary_text_chosen(const Chosen *chosen, Text *out)
-{
-	text_printf(out, "chosen      %s, of %d way%s: %.5g us for %lld bytes, by %s, in chunks of up to %lld bytes\n",
-	    chosen->way, chosen->n_ways, chosen->n_ways == 1 ? "" : "s", (double)chosen->time / 1e6,
-	    (long long)chosen->bytes, chosen->executor, (long long)chosen->chunk);
-	text_printf(out, "least       %.5g us: no algorithm takes less time for %lld bytes\n",
-	    (double)chosen->least / 1e6, (long long)chosen->bytes);
 }

@@ -184,6 +184,15 @@ put_chosen(JsonWriter *w, const Chosen *chosen)
 	json_int64(w, "chunk_bytes", chosen->chunk);
 	json_ps(w, "time_us", chosen->time);
 	json_ps(w, "least_us", chosen->least);
+	json_array(w, "others", JSON_TIGHT);
+	for (int i = 0; i < chosen->n_others; i++) {
+		json_object(w, NULL, JSON_TIGHT);
+		json_string(w, "name", chosen->other[i].name);
+		json_string(w, "by", chosen->other[i].by);
+		json_ps(w, "time_us", chosen->other[i].time);
+		json_end(w);
+	}
+	json_end(w);
 	json_end(w);
 }
 

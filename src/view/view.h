@@ -9,13 +9,6 @@
 
 /* ---- its summary, as compile, check and show print it ---- */
 
-/* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate.
- * unproven: what is not proven where the rate misses the bound by more than rounding takes; NULL: nothing is open.
- * doubt: what is implausible about the machine, beside the rate; NULL: nothing that is known.
- * Fails: LIMIT parts whose division needs too large numbers. */
-Status summary_text(Ctx *ctx, const Schedule *sched, const char *unproven, const char *doubt, const int64_t *size,
-    int n_sizes, Text *out);
-
 /* All that a file alone proves is the bound. */
 #define UNPROVEN_BOTH "that no schedule is faster, and that the bound can be reached"
 
@@ -43,6 +36,13 @@ typedef struct {
 
 void summary_text_relays(const Schedule *sched, const RelayGain *relays, Text *out);
 
+/* What takes messages of that size another way. */
+typedef struct {
+	char name[24];		/* "nccl-2.8", "nccl-2.30.7" */
+	char by[48];		/* "rings", "tree, LL, its choice" */
+	int64_t time;		/* ps, simulated */
+} OtherWay;
+
 /* What was chosen for messages of a size. Times in ps. */
 typedef struct {
 	const char *way;	/* "knomial, radix 4" */
@@ -50,15 +50,16 @@ typedef struct {
 	const char *executor;
 	int64_t bytes, chunk;
 	int64_t time, least;	/* simulated; below which no algorithm goes */
+	int n_others;
+	OtherWay other[LIMIT_BASELINES + 1];
 } Chosen;
 
-void summary_text_chosen(const Chosen *chosen, Text *out);
-
-/* The summary for programs: one line of JSON (schemas/summary.schema.json). */
 typedef struct {
 	const char *file;		/* of the schedule, as it was named; NULL: none was read */
 	const Schedule *sched;
-	const char *unproven, *doubt;	/* as for summary_text */
+	const char *unproven;		/* what is not proven where the rate misses the bound by more than rounding
+					 * takes; NULL: nothing is open */
+	const char *doubt;		/* what is implausible about the machine; NULL: nothing that is known */
 	Frac best;			/* the optimum of the trees `best_of`, bytes/s; FRAC_ZERO: not proven */
 	const int64_t *size;
 	int n_sizes;
@@ -69,8 +70,15 @@ typedef struct {
 	const Idle *idle;		/* NULL: the machine is not known */
 	const RelayGain *relays;	/* NULL: there are none */
 	const Chosen *chosen;		/* NULL: nothing was */
+	bool rates;			/* in text, also where something was chosen for its time */
 } Summary;
 
+/* Topology, trees, rate and bound, and a line for each size of a message in bytes: how it is divided, time and rate. Of
+ * what was chosen for a size times instead, beside those of other ways. Fails: LIMIT parts whose division needs too
+ * large numbers. */
+Status summary_text(Ctx *ctx, const Summary *summary, Text *out);
+
+/* For programs: one line of JSON (schemas/summary.schema.json). */
 Status summary_json(Ctx *ctx, const Summary *summary, Text *out);
 
 /* ---- what it does ---- */

@@ -39,7 +39,7 @@ rows=$(awk -F' *[|] *' '$2 ~ /^all/ { coll = $2; sub(/,.*/, "", coll) }
 [ "$full" ] || rows=$(grep ';64K;' <<<"$rows" | head -1)
 while IFS=';' read -r coll size name us; do
 	got=$("$blinkc" $v -c "$coll" --size "$size" --summary json -o "$work/chosen.json" 2>&1 |
-		sed 's/.*"chosen":{"way":"\([^"]*\)".*"time_us":\([0-9.]*\).*/\1;\2/')
+		sed 's/.*"chosen":{"way":"\([^"]*\)".*"time_us":\([0-9.]*\),"least_us".*/\1;\2/')
 	[ "${got%;*}" = "$name" ] &&
 		awk -v a="${got#*;}" -v b="$us" 'BEGIN { exit !(a < b * 1.002 && a > b * 0.998) }' \
 		&& ok "docs/choice.md: $coll of $size" ||
@@ -55,6 +55,26 @@ if "$build/tests/nccl_table" >"$work/nccl" &&
 else
 	not_ok "NCCL's model in C and in Python: $held"
 fi
+
+# ---- the summary speaks of times ----
+
+"$blinkc" $v --size 64K -o "$work/chosen.json" 2>"$work/err"
+is "a line for each way, and none of rates" "$(cut -c1-11 "$work/err" | tr -s ' \n' ' ')" \
+	"topology collective trees time chunks nccl-2.4 nccl-2.8 nccl-2.30.7 least "
+us_of() { sed -n "s/^$1  *\([0-9.]*\) us.*/\1/p" "$work/err"; }
+time=$(us_of time) least=$(us_of least)
+while read -r name us _ factor; do
+	expect "$name: $us us, $factor times ours" awk -v t="$time" -v l="$least" -v u="$us" -v f="$factor" \
+		'BEGIN { exit !(l <= t && l <= u && f > u / t * 0.99 && f < u / t * 1.01) }'
+done < <(sed -nE 's/^(nccl-[0-9.]+) +([0-9.]+) us by (.*): ([0-9.]+) times that$/\1 \2 x \4/p' "$work/err")
+"$blinkc" $v --size 64K -v -o "$work/chosen.json" 2>"$work/err"
+is "with -v also rates" "$(grep -c '^time \|^rate \|^bound \|^ratio ' "$work/err")" 4
+"$blinkc" $v --size 64K --summary json -o "$work/chosen.json" 2>"$work/summary.json"
+expect "JSON: valid" oracle validate schemas/summary.schema.json "$work/summary.json"
+is "JSON: times of others" "$(grep -o '"name":"nccl-[0-9.]*","by":' "$work/summary.json" | wc -l)" 3
+is "rings are no trees" "$("$blinkc" $v -a ring -o "$work/chosen.json" 2>&1 | grep -c '^nccl.*; this plan 1x$')" 2
+is "nothing of NCCL for what it has no rings for" \
+	"$("$blinkc" $v --size 1K -c alltoall -o "$work/chosen.json" 2>&1 | grep -c '^nccl')" 0
 
 # ---- the file ----
 

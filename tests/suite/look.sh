@@ -256,13 +256,15 @@ cp -r topologies "$work/prefix/share/blinkc"
 cd "$work/else" || exit 1
 for program in "$blinkc" "$work/prefix/bin/blinkc"; do
 	for name in dgx1v dgx1v.xml dgx1v.json; do
-		"$program" $name -g 1,4,5,6 -o named.json 2>err || not_ok "$name: exit $?"
+		"$program" $name -v -g 1,4,5,6 -o named.json 2>err || not_ok "$name: exit $?"
 		expect "$name from another directory" cmp named.json "$work/s.json"
 		expect "$name: the file is said" grep -qxE "taken +/.*/topologies/dgx1v\.(xml|json)" err
 	done
 done
 expect "installed: its own file" grep -q "^taken  *$(realpath "$work")/prefix/share/blinkc/topologies/dgx1v.json$" err
-expect "-q: it is not said" [ -z "$("$blinkc" -q dgx1v -c reduce -o named.json 2>&1)" ]
+"$blinkc" dgx1v -g 1,4,5,6 -o named.json 2>err
+expect "without -v it is not said" [ "$(grep -c "^taken" err)" = 0 ]
+expect "-q: nothing is said" [ -z "$("$blinkc" -q dgx1v -c reduce -o named.json 2>&1)" ]
 "$blinkc" batch -q dgx1v --sizes 8 --collectives reduce -o batch || not_ok "batch of a name: exit $?"
 expect "check of a name" "$blinkc" check -q --topology dgx1v batch
 expect "convert of a name" cmp <("$blinkc" convert -q dgx1p) <("$blinkc" convert -q "$top/topologies/dgx1p.xml")

@@ -204,7 +204,7 @@ echo '{"kernel": {"call": 7}}' >"$work/p.json"
 has "a file has the last word" '"call": 7,'
 has "and leaves the rest" '"at_once": 1,'
 "$blinkc" "$work/with.xml" --size 1K -o "$work/three.json" 2>"$work/out"
-has "a choice of a size takes them" '^chosen .*: 10\.[0-9]+ us'
+has "a choice of a size takes them" '^time +10\.[0-9]+ us'
 
 # ---- limits ----
 

@@ -67,8 +67,7 @@ write_summary(Ctx *ctx, const struct check *check, const char *path, const Sched
 	const Summary of = { .file = path, .sched = sched, .unproven = UNPROVEN_BOTH, .best = FRAC_ZERO,
 		.size = check->sizes.m, .n_sizes = check->sizes.n };
 	Text text = { 0 };
-	Status status = check->json ? summary_json(ctx, &of, &text)
-	    : summary_text(ctx, sched, UNPROVEN_BOTH, NULL, check->sizes.m, check->sizes.n, &text);
+	Status status = check->json ? summary_json(ctx, &of, &text) : summary_text(ctx, &of, &text);
 	return keep_summary(ctx, status, &text, summary);
 }
 

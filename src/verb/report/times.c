@@ -29,22 +29,6 @@ best_job(const Page *page, const PageClass *class)
 	return NULL;
 }
 
-/* The least time by packets or without them, whichever is less: NCCL takes them for longer messages than we do. */
-static Status
-least_time(Ctx *ctx, const Choices *choices, int64_t m, int64_t *out)
-{
-	SimAsk ask = { .p = choices->p, .m = m, .chunk = m };
-	const Candidate *best = &choices->candidate[0];
-	int64_t packets;
-	for (int i = 1; i < choices->n; i++)
-		if (frac_cmp(choices->candidate[i].sched->bound.rate, best->sched->bound.rate) < 0)
-			best = &choices->candidate[i];
-	ask.p.packet_most = m;
-	TRY(sim_least_time(ctx, best->sim, &ask, &packets));
-	*out = packets < *out ? packets : *out;
-	return OK;
-}
-
 static Status
 fill_point(Ctx *ctx, Choices *choices, NcclBeside *beside, PagePoint *out)
 {
@@ -52,7 +36,7 @@ fill_point(Ctx *ctx, Choices *choices, NcclBeside *beside, PagePoint *out)
 	TRY(choice_of_size(ctx, choices, out->m, &point));
 	out->ours = point.time;
 	out->least = point.least;
-	TRY(least_time(ctx, choices, out->m, &out->least));
+	TRY(choice_least(ctx, choices, out->m, &out->least));
 	snprintf(out->name, sizeof out->name, "%s", choices->candidate[point.best].name);
 	for (int i = 0; i < beside->n_rings; i++)
 		TRY(nccl_ring_time(ctx, beside, i, out->m, &out->ring[i]));
