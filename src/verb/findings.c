@@ -10,6 +10,7 @@
 #include "base/xml_write.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void
@@ -39,13 +40,16 @@ put_note(XmlWriter *w, const Finding *finding)
 	xml_end(w);
 }
 
+/* nth: of those with this file and part, from 1. */
 static void
-put_case(XmlWriter *w, const char *suite, const Finding *finding)
+put_case(XmlWriter *w, const char *suite, const Finding *finding, int nth)
 {
+	char number[24] = "";
+	if (nth > 1)
+		snprintf(number, sizeof number, " (%d)", nth);
 	xml_begin(w, "testcase");
-	/* Without a part the list of texts ends early. */
-	xml_attribute_joined(w, "name",
-	    (const char *const[]){ finding->file, finding->part ? ": " : NULL, finding->part, NULL });
+	xml_attribute_joined(w, "name", (const char *const[]){ finding->file ? finding->file : "",
+	    finding->part ? ": " : "", finding->part ? finding->part : "", number, NULL });
 	xml_attribute(w, "classname", suite);
 	xml_attribute(w, "file", finding->file);
 	if (finding->kind == FINDING_ERROR || finding->kind == FINDING_COUNTED)
@@ -64,11 +68,49 @@ count_wrong(const Finding *finding, int n)
 	return wrong;
 }
 
+static int
+name_order(const Finding *a, const Finding *b)
+{
+	int order = strcmp(a->file ? a->file : "", b->file ? b->file : "");
+	return order ? order : strcmp(a->part ? a->part : "", b->part ? b->part : "");
+}
+
+static int
+by_name(const void *a, const void *b)
+{
+	const Finding *p = *(const Finding *const *)a, *q = *(const Finding *const *)b;
+	int order = name_order(p, q);
+	return order ? order : (p > q) - (p < q);
+}
+
+/* Names of test cases are unique. nth: n entries. False: no memory. */
+static bool
+number_names(const Finding *finding, int n, int *nth)
+{
+	const Finding **order = calloc((size_t)n + 1, sizeof *order);
+	if (!order)
+		return false;
+	for (int i = 0; i < n; i++)
+		order[i] = &finding[i];
+	qsort(order, (size_t)n, sizeof *order, by_name);
+	for (int i = 0, first = 0; i < n; i++) {
+		first = name_order(order[first], order[i]) == 0 ? first : i;
+		nth[order[i] - finding] = i - first + 1;
+	}
+	free(order);
+	return true;
+}
+
 void
 findings_write_junit(const char *suite, const Finding *finding, int n, Text *out)
 {
 	XmlWriter w = { .out = out };
-	int wrong = count_wrong(finding, n);
+	int wrong = count_wrong(finding, n), *nth = calloc((size_t)n + 1, sizeof *nth);
+	if (!nth || !number_names(finding, n, nth)) {
+		free(nth);
+		out->failed = true;
+		return;
+	}
 	xml_declaration(&w);
 	for (int level = 0; level < 2; level++) {
 		xml_begin(&w, level == 0 ? "testsuites" : "testsuite");
@@ -80,9 +122,10 @@ findings_write_junit(const char *suite, const Finding *finding, int n, Text *out
 	xml_attribute_int(&w, "skipped", 0);
 	xml_elements(&w);
 	for (int i = 0; i < n; i++)
-		put_case(&w, suite, &finding[i]);
+		put_case(&w, suite, &finding[i], nth[i]);
 	xml_end(&w);
 	xml_end(&w);
+	free(nth);
 }
 
 static void

@@ -50,10 +50,7 @@ find_hybrid(Ctx *ctx, const struct job *job, Idle *out)
 {
 	Frac rate = job->made->sched->achieved, bus = rate_with(ctx, job, BUS, ROUTES_ANY, FRAC_ZERO);
 	int64_t time;
-	if (bus.num == 0)
-		return;
-	out->no_peer_access = !topo_peer_access(job->machine, job->n, &time);
-	if (out->no_peer_access || !frac_add(rate, bus, &out->hybrid))
+	if (bus.num == 0 || !topo_peer_access(job->machine, job->n, &time) || !frac_add(rate, bus, &out->hybrid))
 		return;
 	out->hybrid_from = frac_double(rate) * (double)time / 1e9;
 }
@@ -104,7 +101,7 @@ find(Ctx *own, const struct job *job, const Topology *all, Idle *out)
 		find_hybrid(own, job, out);
 	if (chosen && few)
 		find_pairs(own, job, out);
-	if (out->hybrid.num == 0 && !out->no_peer_access && out->pairs.num == 0 && job->n <= FEW_BOUND)
+	if (out->hybrid.num == 0 && out->pairs.num == 0 && job->n <= FEW_BOUND)
 		find_bound(own, job, all, out);
 }
 

@@ -63,8 +63,10 @@ static Status
 fail_of_others(Ctx *ctx, int option, const struct of_verb *verb)
 {
 	const char *beside = option_beside(option, verb->bit);
-	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s%s%s", list[option].name, verb->name,
-	    verb->text(list[option].verbs).text, beside ? "; or --" : "", beside ? beside : "");
+	bool reports = option == OPT_FORMAT && list[OPT_JUNIT].verbs & verb->bit;
+	return fail(ctx, USAGE, "--%s: not an option of blinkc %s: want it with %s%s%s%s", list[option].name,
+	    verb->name, verb->text(list[option].verbs).text, beside ? "; or --" : "", beside ? beside : "",
+	    reports ? "; or --junit FILE, --github" : "");
 }
 
 /* A word that is no option: "--colective=reduce". */

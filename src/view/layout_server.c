@@ -126,6 +126,149 @@ place_circle(Ctx *ctx, Layout *out, const int *gpu, int n, bool single, double *
 	return OK;
 }
 
+/* ---- meshes ---- */
+
+/* GPUs with direct links to a few others, as dies in packages or a torus have, and more than a ring. On a circle these
+ * links would lie over each other; here GPUs sit on a grid whose rows and columns are bent, so that no three are in a
+ * line. */
+struct mesh {
+	int n, n_links;			/* seats, some of them empty; links */
+	int *gpu;			/* at each seat: a number below that of GPUs, or -1 */
+	int *seat;			/* of each GPU */
+	double *x, *y;			/* of each seat, in the distance of neighbours */
+	struct mesh_link {
+		int a, b;		/* GPUs */
+		double weight;
+	} *link;
+};
+
+static double
+clearance(double x, double y, double ax, double ay, double bx, double by)
+{
+	double dx = bx - ax, dy = by - ay, along = ((x - ax) * dx + (y - ay) * dy) / (dx * dx + dy * dy);
+	along = along < 0 ? 0 : along > 1 ? 1 : along;
+	dx = ax + along * dx - x;
+	dy = ay + along * dy - y;
+	return sqrt(dx * dx + dy * dy);
+}
+
+/* Long links cost; links across GPUs, and labels, which are in the middle of links, near GPUs or other labels cost
+ * more. */
+static double
+mesh_cost(const struct mesh *m)
+{
+	double sum = 0;
+	for (int l = 0; l < m->n_links; l++) {
+		const struct mesh_link *link = &m->link[l];
+		int p = m->seat[link->a], q = m->seat[link->b];
+		double dx = m->x[p] - m->x[q], dy = m->y[p] - m->y[q];
+		double mx = (m->x[p] + m->x[q]) / 2, my = (m->y[p] + m->y[q]) / 2;
+		sum += link->weight * sqrt(dx * dx + dy * dy);
+		for (int s = 0; s < m->n; s++)
+			if (m->gpu[s] >= 0 && s != p && s != q
+			    && clearance(m->x[s], m->y[s], m->x[p], m->y[p], m->x[q], m->y[q]) < 0.26)
+				sum += 8;
+		for (int k = 0; k < l; k++) {
+			int v = m->seat[m->link[k].a], w = m->seat[m->link[k].b];
+			dx = fabs(mx - (m->x[v] + m->x[w]) / 2);
+			dy = fabs(my - (m->y[v] + m->y[w]) / 2);
+			sum += dx < 0.45 && dy < 0.2 ? 2 : 0;
+		}
+	}
+	return sum;
+}
+
+static void
+exchange(struct mesh *m, int p, int q)
+{
+	int one = m->gpu[p], other = m->gpu[q];
+	m->gpu[p] = other;
+	m->gpu[q] = one;
+	if (other >= 0)
+		m->seat[other] = p;
+	if (one >= 0)
+		m->seat[one] = q;
+}
+
+/* Local search, as on a circle. */
+static void
+improve_mesh(struct mesh *m)
+{
+	double least = mesh_cost(m);
+	bool better = true;
+	for (int round = 0; better && round < 32; round++) {
+		better = false;
+		for (int p = 0; p < m->n; p++)
+			for (int q = p + 1; q < m->n; q++) {
+				exchange(m, p, q);
+				double cost = mesh_cost(m);
+				better |= cost < least - 1e-9;
+				if (cost < least - 1e-9)
+					least = cost;
+				else
+					exchange(m, p, q);
+			}
+	}
+}
+
+/* links: room for those of the server. */
+static void
+find_mesh_links(const Layout *out, const int *gpu, int n, struct mesh *m)
+{
+	double most = 0;
+	for (int c = 0; c < out->n_cables; c++) {
+		const Cable *cable = &out->cable[c];
+		int a = 0, b = 0;
+		while (a < n && gpu[a] != cable->a)
+			a++;
+		while (b < n && gpu[b] != cable->b)
+			b++;
+		if (a == n || b == n)
+			continue;
+		double weight = cable->capacity[0] + cable->capacity[1];
+		most = fmax(most, weight);
+		m->link[m->n_links++] = (struct mesh_link){ a, b, weight };
+	}
+	for (int l = 0; l < m->n_links; l++)
+		m->link[l].weight = 1 + m->link[l].weight / most;
+}
+
+/* false: no mesh. */
+static Status
+place_mesh(Ctx *ctx, Layout *out, const int *gpu, int n, double *radius, bool *placed)
+{
+	enum { FEWEST = 9, LINKS_OF_GPU = 3 };
+	const double neighbours = 104, most = 0.5;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct mesh m = { .n_links = 0 };
+	int columns = (int)ceil(sqrt(n)), rows = (n + columns - 1) / columns;
+	m.n = columns * rows;
+	TRY(TEMP(ctx, m.link, out->n_cables));
+	find_mesh_links(out, gpu, n, &m);
+	*placed = n >= FEWEST && n <= DETAILED_GPUS && m.n_links > n && m.n_links <= LINKS_OF_GPU * n;
+	if (!*placed)
+		return OK;
+	double half = (columns - 1) / 2.0, bend = most / (half * half);
+	TRY(TEMP_EACH(ctx, m.n, m.gpu, m.seat, m.x, m.y));
+	for (int s = 0; s < m.n; s++) {
+		double column = s % columns - half, row = s / columns - (rows - 1) / 2.0;
+		m.x[s] = column + bend * row * row;
+		m.y[s] = row + bend * column * column;
+		m.gpu[s] = s < n ? s : -1;
+		m.seat[s] = s;
+	}
+	improve_mesh(&m);
+	*radius = 0;
+	for (int i = 0; i < n; i++) {
+		Spot *spot = &out->spot[gpu[i]];
+		spot->x = neighbours * m.x[m.seat[i]];
+		spot->y = neighbours * m.y[m.seat[i]];
+		*radius = fmax(*radius, sqrt(spot->x * spot->x + spot->y * spot->y));
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 /* Hops from the nearest GPU of the server, within it. */
 static void
 find_levels(struct layout_work *work, int s)
@@ -254,7 +397,7 @@ layout_server(Ctx *ctx, struct layout_work *work, int s)
 	Layout *out = work->out;
 	int *gpu, n = 0;
 	double radius;
-	bool direct = false;
+	bool direct = false, mesh;
 	TRY(TEMP(ctx, gpu, out->n_spots));
 	for (int p = 0; p < out->n_spots; p++)
 		if (out->spot[p].server == s && out->spot[p].rank >= 0)
@@ -263,7 +406,9 @@ layout_server(Ctx *ctx, struct layout_work *work, int s)
 		const Spot *a = &out->spot[out->cable[c].a], *b = &out->spot[out->cable[c].b];
 		direct = direct || (a->server == s && b->server == s && a->rank >= 0 && b->rank >= 0);
 	}
-	TRY(place_circle(ctx, out, gpu, n, work->e->n_servers == 1, &radius));
+	TRY(place_mesh(ctx, out, gpu, n, &radius, &mesh));
+	if (!mesh)
+		TRY(place_circle(ctx, out, gpu, n, work->e->n_servers == 1, &radius));
 	find_levels(work, s);
 	for (int level = 1; level <= LAYOUT_LEVELS; level++)
 		for (int p = 0; p < out->n_spots; p++)

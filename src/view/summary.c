@@ -207,8 +207,6 @@ summary_text_idle(const Idle *idle, Text *out)
 	if (idle->hybrid.num > 0)
 		text_printf(out, "; --hybrid: %.6g GB/s from %.4g MB on", frac_double(idle->hybrid) / 1e9,
 		    idle->hybrid_from / 1e6);
-	if (idle->no_peer_access)
-		text_put(out, "; --hybrid: the topology has no peer_accesses, --hybrid=host needs none");
 	if (idle->pairs.num > 0)
 		text_printf(out, "; --routes pair: %.6g GB/s", frac_double(idle->pairs) / 1e9);
 	if (idle->bound.num > 0)

@@ -18,7 +18,6 @@ typedef struct {
 	unsigned classes;	/* 0: none is idle */
 	Frac hybrid;		/* of --hybrid, whose parts carry messages together from hybrid_from bytes on */
 	double hybrid_from;
-	bool no_peer_access;	/* --hybrid would add to the rate, but the topology does not give the time to switch */
 	Frac pairs;		/* of --routes pair, if higher */
 	Frac bound;		/* that no algorithm exceeds over all links */
 } Idle;

@@ -149,3 +149,9 @@ for row in best:
     assert "| {x} | {series} | {value} |".format(**row) in page, row
 assert len(best) == 5
 '
+
+# Each column has a heading above it, and no two the same words for different things.
+"$blinkc" hierarchy topologies/abci-rack.xml -g 0-15 --top 3 --size 1M >"$work/out"
+head=$(grep '^ *# ' "$work/out")
+if [ "$(tr -s ' ' <<<"$head")" = " # cost ms x ring simulated ms x ring hierarchy" ] &&
+	[ "$(grep -c '^   [1-3] ' "$work/out")" = 3 ]; then ok "headings"; else not_ok "headings: $head"; fi

@@ -87,3 +87,10 @@ expect "a line" "$blinkc" lint -q --synthetic "gpu:2 mesh:25"
 expect "a file that is not there: its status" [ $? = 8 ]
 expect "names that control a terminal" [ "$(printf '{"format":"blink-topology","version":1,"name":"a","nodes":[
 	{"id":"n","gpus":[{"id":"a"},{"id":"b"}]}],"links":[]}' | "$blinkc" lint -q - | tr -d '\n -~' | wc -c)" = 0 ]
+# Findings of one vertex are several test cases, whose names differ, also in a file that is given twice.
+"$blinkc" lint --junit j.xml dgx1v/capacity.in_bits.json dgx1v/twice.all_twice.json dgx1v/capacity.in_bits.json >got
+names=$(grep -o '<testcase name="[^"]*"' j.xml)
+expect "JUnit XML: names of cases are unique" [ "$(wc -l <<<"$names")" -gt 20 ] &&
+	expect "JUnit XML: none is there twice" [ -z "$(sort <<<"$names" | uniq -d)" ]
+expect_exit "--format is for others" 2 "$blinkc" lint --format junit fine.xml
+expect "--junit is named" grep -qF -- "--junit FILE" err

@@ -269,3 +269,21 @@ if "$python" -c 'import ctypes; ctypes.CDLL("libgvc.so.6")' 2>/dev/null; then
 else
 	skip "--layout neato, dot: libgvc.so.6 is not there"
 fi
+
+# ---- meshes of many GPUs ----
+
+"$blinkc" show -q topologies/mi250.xml -o "$work/mesh.svg"
+expect "16 dies: no link lies over a die, no label over another" oracle mesh_picture "$work/mesh.svg" 16
+{
+	echo '<topology format="blink-topology" version="1" name="torus"><node id="s">'
+	for g in {0..15}; do echo "<gpu id=\"gpu$g\"/>"; done
+	echo '</node>'
+	for g in {0..15}; do
+		for to in $((g / 4 * 4 + (g + 1) % 4)) $(((g + 4) % 16)); do
+			echo "<link from=\"gpu$g\" to=\"gpu$to\" class=\"nvlink\" capacity=\"50\"/>"
+		done
+	done
+	echo '</topology>'
+} >"$work/torus.xml"
+"$blinkc" show -q "$work/torus.xml" -o "$work/mesh.svg"
+expect "a torus: the same" oracle mesh_picture "$work/mesh.svg" 16

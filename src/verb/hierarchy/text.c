@@ -64,7 +64,7 @@ void
 hierarchies_text(const Hierarchies *h, Text *out)
 {
 	put_head(h, out);
-	text_printf(out, "      %12s  %6s  %12s  %6s\n", "cost ms", "ring", "simulated ms", "ring");
+	text_printf(out, "   #  %12s  %6s  %12s  %6s  hierarchy\n", "cost ms", "x ring", "simulated ms", "x ring");
 	for (int i = 0; i < h->n_rows; i++) {
 		text_printf(out, "%4d  ", i + 1);
 		put_row(h, &h->row[i], hierarchy_text(&h->row[i].layers).text, out);
