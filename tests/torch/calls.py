@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import time
 from datetime import timedelta
@@ -194,6 +195,52 @@ def refused(rank: int, size: int, folder: str) -> list[str]:
     return check.wrong
 
 
+def overhead(rank: int, size: int, folder: str) -> list[str]:
+    """What Python does for a call: counted, as times depend on the machine. And what a call in one step must not skip:
+    calls before it, and a group that ends meanwhile."""
+    init(rank, size, folder)
+    check = Check()
+    tensor, counted = torch.ones(100), 0
+
+    def count(frame: Any, event: str, _: object) -> None:
+        nonlocal counted
+        counted += event == "call" and "/blink/" in frame.f_code.co_filename
+
+    for name, most, call in [
+        ("all_reduce", 9, lambda: dist.all_reduce(tensor)),
+        ("broadcast", 30, lambda: dist.broadcast(tensor, 0)),
+        ("all_reduce, async", 45, lambda: dist.all_reduce(tensor, async_op=True).wait()),
+    ]:
+        call()
+        counted = 0
+        sys.setprofile(count)
+        call()
+        sys.setprofile(None)
+        check(f"{name}: {counted} calls of Python: want at most {most}", counted <= most)
+    strided = torch.full((3, 4), float(rank)).t()
+    dist.all_reduce(strided, async_op=True)
+    dist.all_reduce(tensor := torch.ones(4))
+    check("all before it are done", bool((strided == sum(range(size))).all()) and float(tensor[0]) == size)
+    late: Any = dist.new_group(timeout=timedelta(seconds=20))
+    raised: list[str] = []
+
+    def waits() -> None:
+        try:
+            dist.all_reduce(torch.ones(4), group=late)
+        except blink.BlinkError as reason:
+            raised.append(type(reason).__name__)
+
+    if rank == 0:
+        thread = threading.Thread(target=waits)
+        thread.start()
+        time.sleep(0.1)
+        late.abort()
+        thread.join(10)
+        check(f"an abort ends a call in one step: {raised}", raised == ["Aborted"])
+    dist.barrier()
+    return check.wrong
+
+
 for size in (2, 4):
-    for function in (requests, futures, messages, groups, refused):
+    for function in (requests, futures, messages, groups, refused, overhead):
         case(f"{function.__name__}, {size} ranks", size, function, 60)

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _library
 from ._errors import IN_PROGRESS, BlinkError, InvalidArgument, Timeout, error_of
-from ._library import library
+from ._library import library, unchecked
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer as _Buffer
@@ -77,7 +77,7 @@ _LETTERS = {
 _NATIVE_ORDER = "<" if sys.byteorder == "little" else ">"
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Pointer:
     """`count` elements at an address. `owner`: an object that keeps the memory alive."""
 
@@ -86,6 +86,8 @@ class Pointer:
     dtype: DataType
     owner: object = None
 
+
+_NOTHING = Pointer(0, 0, DataType.UINT8)
 
 if TYPE_CHECKING:
     Buffer = _Buffer | Pointer
@@ -269,21 +271,27 @@ class Communicator:
     def __init__(self, id: bytes, rank: int, size: int, config: Config | None = None) -> None:
         uid, handle, error = _unique_id_of(id), ctypes.c_void_p(), _library.Error()
         c_config = (config or Config())._as_c()
-        self._prepare(None)
+        self._prepare()
         code = library().blinkCommInitRank(
             ctypes.byref(handle), size, ctypes.byref(uid), rank, ctypes.byref(c_config), ctypes.byref(error)
         )
         if code:
             raise error_of(code, _text(error.text))
-        self._handle = handle.value
+        self._set_handle(handle.value)
 
-    def _prepare(self, handle: int | None) -> None:
+    def _prepare(self) -> None:
         self._number = next(Communicator._numbers)
-        self._handle = handle
+        self._handle: int | None = None
         self._lock = threading.RLock()
         self._nobody_waits = threading.Condition(self._lock)
         self._waiting = 0
         self._kept: deque[tuple[Call, Any]] = deque()
+        self._last = ctypes.c_uint64()      # under the lock
+        self._last_at = ctypes.byref(self._last)
+
+    def _set_handle(self, handle: int | None) -> None:
+        self._handle = handle
+        self._pointer = ctypes.c_void_p(handle)     # the same, for functions that are not declared
 
     # ---- the communicator ----
 
@@ -345,7 +353,8 @@ class Communicator:
         if not handle.value:
             return None
         child = Communicator.__new__(Communicator)
-        child._prepare(handle.value)
+        child._prepare()
+        child._set_handle(handle.value)
         return child
 
     def wait(self, timeout: float | None = None) -> None:
@@ -355,13 +364,13 @@ class Communicator:
     def error(self) -> BlinkError | None:
         """Why the communicator has failed; None if it has not."""
         text = _library.Error()
-        with self._borrowed() as handle:
+        with _Borrowed(self) as handle:
             code = library().blinkCommGetAsyncError(handle, ctypes.byref(text))
         return None if code in (0, IN_PROGRESS) else error_of(code, _text(text.text))
 
     def abort(self) -> None:
         """End all calls, here and on the other ranks: they raise Aborted. Then it can only be closed."""
-        with self._borrowed() as handle:
+        with _Borrowed(self) as handle:
             self._check(library().blinkCommAbort(handle))
 
     def close(self) -> None:
@@ -465,16 +474,12 @@ class Communicator:
     def send(self, buffer: Buffer, peer: int, *, dtype: DataType | None = None) -> Call:
         """To one rank. Exchanges in both directions belong into one group."""
         data = pointer(buffer, dtype, writable=False)
-        return self._start(
-            (data,), lambda handle: library().blinkSend(data.address, data.count, data.dtype, peer, handle, None)
-        )
+        return self._start("blinkSend", data, data.address, data.count, data.dtype, peer)
 
     def recv(self, buffer: Buffer, peer: int, *, dtype: DataType | None = None) -> Call:
         """From one rank."""
         data = pointer(buffer, dtype, writable=True)
-        return self._start(
-            (data,), lambda handle: library().blinkRecv(data.address, data.count, data.dtype, peer, handle, None)
-        )
+        return self._start("blinkRecv", data, data.address, data.count, data.dtype, peer)
 
     def barrier(self) -> Call:
         """Done when every rank has called it."""
@@ -498,42 +503,68 @@ class Communicator:
     # ---- calls ----
 
     def _call(self, function: str, send: Pointer | None, recv: Pointer | None, count: int, *rest: int) -> Call:
-        kind = (send or recv or Pointer(0, 0, DataType.UINT8)).dtype
-        if recv and recv.dtype != kind:
+        kind = (send or recv or _NOTHING).dtype
+        if recv and recv.dtype is not kind and recv.dtype != kind:
             raise InvalidArgument(f"recv: elements of {recv.dtype.name}: want {kind.name}, as of send")
         source, target = send.address if send else None, recv.address if recv else None
-        return self._start(
-            (send, recv),
-            lambda handle: getattr(library(), function)(source, target, count, kind, *rest, handle, None),
-        )
+        return self._start(function, (send, recv), source, target, count, kind, *rest)
 
-    def _start(self, keep: Any, function: Callable[[int], int]) -> Call:
+    def _start(self, function: str, keep: Any, *arguments: int | None) -> Call:
         call = Call(self)
         with self._lock:
-            self._check(function(self._open()))
-            self._release_done()
+            code = getattr(library(), function)(*arguments, self._handle or self._open(), None)
+            if code:
+                self._check(code)
+            if self._kept:
+                self._release_done()
             self._kept.append((call, keep))
             if _group.depth:
                 _group.calls.append(call)
             else:
-                self._number_calls([call])
+                self._number_calls((call,))
         return call
 
-    def _number_calls(self, calls: list[Call]) -> None:
-        last = ctypes.c_uint64()
-        self._check(library().blinkCommLastCall(self._open(), ctypes.byref(last)))
-        for call in calls:
-            call._number = last.value
+    def _all_reduce_now(self, address: int, count: int, dtype: int, op: int, keep: object) -> None:
+        """all_reduce in place, outside of groups, and wait for it: without a Call, which nobody else could wait for, and
+        without conversions of arguments, which take longer than a small call."""
+        lib, lock, buffer = unchecked(), self._lock, ctypes.c_void_p(address)
+        with lock:
+            if not self._handle:
+                self._open()
+            handle = self._pointer
+            code = lib.all_reduce(buffer, buffer, ctypes.c_size_t(count), dtype, op, handle, None)
+            if code:
+                self._check(code)
+            lib.last_call(handle, self._last_at)
+            self._waiting += 1
+            number = ctypes.c_uint64(self._last.value)
+        try:
+            code = lib.wait(handle, number)
+            if code:
+                self._kept.append((Call(self), keep))
+                raise self._failure(handle, code)
+        finally:
+            with lock:
+                self._waiting -= 1
+                if not self._handle:
+                    self._nobody_waits.notify_all()
 
-    def _release_done(self) -> None:
-        """Of calls that are done. After a failure the library may still use the buffers, until it is closed."""
+    def _number_calls(self, calls: Iterable[Call]) -> None:
+        self._check(library().blinkCommLastCall(self._open(), self._last_at))
+        number = self._last.value
+        for call in calls:
+            call._number = number
+
+    def _release_done(self, done: int = 0) -> None:
+        """Of calls that are done: known to be up to number `done`. After a failure the library may still use the
+        buffers, until it is closed."""
         while self._kept and (number := self._kept[0][0]._number):
-            if library().blinkCommTest(self._handle, number) != 0:
+            if number > done and library().blinkCommTest(self._handle, number) != 0:
                 break
             self._kept.popleft()
 
     def _wait(self, number: int, timeout: float | None) -> None:
-        with self._borrowed() as handle:
+        with _Borrowed(self) as handle:
             if timeout is None:
                 code = library().blinkCommWait(handle, number)
             else:
@@ -544,7 +575,7 @@ class Communicator:
                 raise self._failure(handle, code)
         with self._lock:
             if self._handle:
-                self._release_done()
+                self._release_done(number)
 
     @staticmethod
     def _poll(handle: int, number: int, timeout: float) -> int:
@@ -558,14 +589,14 @@ class Communicator:
         return code
 
     def _test(self, number: int) -> bool:
-        with self._borrowed() as handle:
+        with _Borrowed(self) as handle:
             code = library().blinkCommTest(handle, number)
             if code not in (0, IN_PROGRESS):
                 raise self._failure(handle, code)
         return bool(code == 0)
 
     @staticmethod
-    def _failure(handle: int, code: int) -> BlinkError:
+    def _failure(handle: int | ctypes.c_void_p, code: int) -> BlinkError:
         error = _library.Error()
         failed = library().blinkCommGetAsyncError(handle, ctypes.byref(error))
         if failed == code:
@@ -579,26 +610,33 @@ class Communicator:
             raise InvalidArgument("communicator: is closed: want one that is open")
         return self._handle
 
-    @contextmanager
-    def _borrowed(self) -> Iterator[int]:
-        """The handle without the lock: close waits until it is given back."""
-        with self._lock:
-            handle = self._open()
-            self._waiting += 1
-        try:
-            yield handle
-        finally:
-            with self._lock:
-                self._waiting -= 1
-                if not self._waiting:
-                    self._nobody_waits.notify_all()
-
     def _last_error(self) -> str:
         return _text(library().blinkCommGetError(self._open()))
 
     def _check(self, code: int) -> None:
         if code:
             raise error_of(code, self._last_error() or _text(library().blinkGetErrorString(code)))
+
+
+class _Borrowed:
+    """The handle without the lock: close waits until it is given back."""
+
+    __slots__ = ("_comm",)
+
+    def __init__(self, comm: Communicator) -> None:
+        self._comm = comm
+
+    def __enter__(self) -> int:
+        with self._comm._lock:
+            handle = self._comm._open()
+            self._comm._waiting += 1
+        return handle
+
+    def __exit__(self, *_: object) -> None:
+        with self._comm._lock:
+            self._comm._waiting -= 1
+            if not self._comm._handle:
+                self._comm._nobody_waits.notify_all()
 
 
 def _same(data: Pointer, count: int) -> Pointer:

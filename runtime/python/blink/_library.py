@@ -7,6 +7,7 @@ import functools
 import os
 from collections.abc import Sequence
 from ctypes import c_char_p, c_int, c_int64, c_size_t, c_uint64, c_void_p
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +116,22 @@ def library() -> ctypes.CDLL:
         return lib
     wanted = "want libblink beside this package, in BLINK_LIBRARY, or where the system looks"
     raise ImportError(f"{'; '.join(reasons)}: {wanted}")
+
+
+@dataclass(frozen=True)
+class Unchecked:
+    """The functions of an all_reduce without declared arguments, whose conversion takes longer than a small call:
+    c_void_p, c_size_t and c_uint64 have to be given as such; an int is a C int."""
+
+    all_reduce: Any
+    last_call: Any
+    wait: Any
+
+
+@functools.cache
+def unchecked() -> Unchecked:
+    lib = library()
+    return Unchecked(lib["blinkAllReduce"], lib["blinkCommLastCall"], lib["blinkCommWait"])
 
 
 def _declare(lib: ctypes.CDLL, name: str, function: str, result: Any, arguments: Sequence[Any]) -> None:

@@ -39,6 +39,9 @@ Tensors = Sequence[torch.Tensor]
 
 atexit.register(leave_all)
 
+_DONE = Work([], None)
+_DONE.settle(None)
+
 
 @dataclass
 class Step:
@@ -130,7 +133,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     # ---- making calls ----
 
-    def _run(self, steps: Sequence[Step], results: Sequence[torch.Tensor]) -> Work:
+    def _run(self, steps: Sequence[Step], results: Sequence[torch.Tensor], opts: Any) -> Work:
         if len(steps) == 1:
             issue, finish = steps[0].issue, steps[0].finish
         else:
@@ -145,7 +148,14 @@ class ProcessGroup(dist.ProcessGroup):
                 for function in finishing:
                     function()
 
+        if self._at_once(opts):
+            self._lane.call(issue, finish)
+            return _DONE
         return self._start(self._lane, Work(list(results), finish), issue)
+
+    def _at_once(self, opts: Any) -> bool:
+        """Does the caller wait at once, for as long as libblink does? It asks for no result then."""
+        return not self._timeout and not getattr(opts, "asyncOp", True)
 
     def _start(self, lane: Lane, work: Work, issue: Callable[[Communicator], Call | None]) -> Work:
         work._timeout = self._timeout
@@ -161,7 +171,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     def broadcast(self, tensors: Tensors, opts: Any = BroadcastOptions()) -> Work:  # type: ignore[override]
         tensor = _only(tensors)
-        return self._run([self._broadcast(tensor, opts.rootRank)], [tensor])
+        return self._run([self._broadcast(tensor, opts.rootRank)], [tensor], opts)
 
     def _broadcast(self, tensor: torch.Tensor, root: int) -> Step:
         buffer = plain(tensor)
@@ -169,16 +179,21 @@ class ProcessGroup(dist.ProcessGroup):
 
     def allreduce(self, tensors: Tensors, opts: Any = AllreduceOptions()) -> Work:  # type: ignore[override]
         tensor = _only(tensors)
-        return self._run([self._all_reduce(tensor, opts.reduceOp)], [tensor])
+        how = reduction(tensor.dtype, opts.reduceOp)
+        # What most calls are: the least work before libblink has them.
+        if how.direct and is_plain(tensor) and self._at_once(opts) and (comm := self._lane.idle()):
+            comm._all_reduce_now(tensor.data_ptr(), tensor.numel(), *how.direct, tensor)
+            return _DONE
+        return self._run([self._all_reduce(tensor, how)], [tensor], opts)
 
     def allreduce_coalesced(
         self, tensors: Tensors, opts: Any = AllreduceCoalescedOptions()
     ) -> Work:
         all = [check(tensor) for tensor in tensors]
-        return self._run([self._all_reduce(tensor, opts.reduceOp) for tensor in all], all)
+        steps = [self._all_reduce(tensor, reduction(tensor.dtype, opts.reduceOp)) for tensor in all]
+        return self._run(steps, all, opts)
 
-    def _all_reduce(self, tensor: torch.Tensor, reduce_op: Any) -> Step:
-        how = reduction(tensor.dtype, reduce_op)
+    def _all_reduce(self, tensor: torch.Tensor, how: Reduction) -> Step:
         if how.combine:
             return self._combined(how, tensor, tensor)
         buffer = encode(tensor)
@@ -188,7 +203,7 @@ class ProcessGroup(dist.ProcessGroup):
 
     def reduce(self, tensors: Tensors, opts: Any = ReduceOptions()) -> Work:  # type: ignore[override]
         tensor = _only(tensors)
-        return self._run([self._reduce(tensor, tensor, opts.rootRank, opts.reduceOp)], [tensor])
+        return self._run([self._reduce(tensor, tensor, opts.rootRank, opts.reduceOp)], [tensor], opts)
 
     def _reduce(self, send: torch.Tensor, recv: torch.Tensor | None, root: int, reduce_op: Any) -> Step:
         how = reduction(send.dtype, reduce_op)
@@ -239,7 +254,7 @@ class ProcessGroup(dist.ProcessGroup):
         self, output_tensors: Sequence[Tensors], input_tensors: Tensors, opts: Any = AllgatherOptions()
     ) -> Work:
         outputs, tensor = _list_of(output_tensors, self._size), _only(input_tensors)
-        return self._run(self._all_gather(outputs, tensor), outputs)
+        return self._run(self._all_gather(outputs, tensor), outputs, opts)
 
     def allgather_coalesced(
         self, output_lists: Sequence[Tensors], input_list: Tensors, opts: Any = AllgatherOptions()
@@ -251,7 +266,7 @@ class ProcessGroup(dist.ProcessGroup):
             checked = _list_of([outputs], self._size)
             steps += self._all_gather(checked, check(tensor))
             results += checked
-        return self._run(steps, results)
+        return self._run(steps, results, opts)
 
     def _all_gather(self, outputs: list[torch.Tensor], tensor: torch.Tensor) -> list[Step]:
         _same_type(outputs, tensor)
@@ -272,13 +287,14 @@ class ProcessGroup(dist.ProcessGroup):
 
     def all_gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = AllgatherOptions()) -> Work:
         output, input = check(output), check(input)
-        return self._run([self._all_gather_single(output, input)], [output])
+        return self._run([self._all_gather_single(output, input)], [output], opts)
 
     def all_gather_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = AllgatherOptions()
     ) -> Work:
         outputs = [check(output) for output in outputs]
-        return self._run([self._all_gather_single(out, check(tensor)) for out, tensor in zip(outputs, inputs)], outputs)
+        steps = [self._all_gather_single(out, check(tensor)) for out, tensor in zip(outputs, inputs)]
+        return self._run(steps, outputs, opts)
 
     def _all_gather_single(self, output: torch.Tensor, tensor: torch.Tensor) -> Step:
         _same_type([output], tensor)
@@ -290,19 +306,19 @@ class ProcessGroup(dist.ProcessGroup):
     ) -> Work:
         source, root = plain(_only(input_tensors)), opts.rootRank
         if self._rank != root:
-            return self._run([Step(lambda comm: comm.gather(data(source), None, root))], [])
+            return self._run([Step(lambda comm: comm.gather(data(source), None, root))], [], opts)
         outputs = _list_of(output_tensors, self._size)
         _same_type(outputs, source)
         joined, finish = _gathered(outputs, source)
-        return self._run([Step(lambda comm: comm.gather(data(source), data(joined), root), finish)], outputs)
+        return self._run([Step(lambda comm: comm.gather(data(source), data(joined), root), finish)], outputs, opts)
 
     def gather_single(self, output: torch.Tensor, input: torch.Tensor, opts: Any = GatherOptions()) -> Work:
         source, root, output = plain(check(input)), opts.rootRank, check(output)
         if self._rank != root:
-            return self._run([Step(lambda comm: comm.gather(data(source), None, root))], [])
+            return self._run([Step(lambda comm: comm.gather(data(source), None, root))], [], opts)
         target = room_to_move(output)
         finish = self._copied(target, output)
-        return self._run([Step(lambda comm: comm.gather(data(source), data(target), root), finish)], [output])
+        return self._run([Step(lambda comm: comm.gather(data(source), data(target), root), finish)], [output], opts)
 
     def scatter(  # type: ignore[override]
         self, output_tensors: Tensors, input_tensors: Sequence[Tensors], opts: Any = ScatterOptions()
@@ -311,9 +327,9 @@ class ProcessGroup(dist.ProcessGroup):
         target = room_to_move(output)
         finish = self._copied(target, output)
         if self._rank != root:
-            return self._run([Step(lambda comm: comm.scatter(None, data(target), root), finish)], [output])
+            return self._run([Step(lambda comm: comm.scatter(None, data(target), root), finish)], [output], opts)
         joined = _joined(_list_of(input_tensors, self._size), output)
-        return self._run([Step(lambda comm: comm.scatter(data(joined), data(target), root), finish)], [output])
+        return self._run([Step(lambda comm: comm.scatter(data(joined), data(target), root), finish)], [output], opts)
 
     # ---- reducescatter ----
 
@@ -324,25 +340,25 @@ class ProcessGroup(dist.ProcessGroup):
         _same_type(inputs, output)
         if all(tensor.numel() == output.numel() for tensor in inputs):
             joined = _joined(inputs, output)
-            return self._run([self._reduce_scatter(output, joined, opts.reduceOp)], [output])
+            return self._run([self._reduce_scatter(output, joined, opts.reduceOp)], [output], opts)
         steps = [
             self._reduce(tensor, output if root == self._rank else None, root, opts.reduceOp)
             for root, tensor in enumerate(inputs)
         ]
-        return self._run(steps, [output])
+        return self._run(steps, [output], opts)
 
     def reduce_scatter_single(
         self, output: torch.Tensor, input: torch.Tensor, opts: Any = ReduceScatterOptions()
     ) -> Work:
         output, input = check(output), check(input)
-        return self._run([self._reduce_scatter(output, input, opts.reduceOp)], [output])
+        return self._run([self._reduce_scatter(output, input, opts.reduceOp)], [output], opts)
 
     def reduce_scatter_single_coalesced(
         self, outputs: Tensors, inputs: Tensors, opts: Any = ReduceScatterOptions()
     ) -> Work:
         outputs = [check(output) for output in outputs]
         steps = [self._reduce_scatter(out, check(tensor), opts.reduceOp) for out, tensor in zip(outputs, inputs)]
-        return self._run(steps, outputs)
+        return self._run(steps, outputs, opts)
 
     def _reduce_scatter(self, output: torch.Tensor, tensor: torch.Tensor, reduce_op: Any) -> Step:
         _same_type([output], tensor)
@@ -382,9 +398,10 @@ class ProcessGroup(dist.ProcessGroup):
         source, target = plain(input), room_to_move(output)
         finish = self._copied(target, output)
         if not output_split_sizes and not input_split_sizes:
-            return self._run([Step(lambda comm: comm.all_to_all(data(source), data(target)), finish)], [output])
+            return self._run([Step(lambda comm: comm.all_to_all(data(source), data(target)), finish)], [output], opts)
         sends = _blocks(source, input_split_sizes, self._size)
-        return self._run([self._exchange(sends, _blocks(target, output_split_sizes, self._size), finish)], [output])
+        recvs = _blocks(target, output_split_sizes, self._size)
+        return self._run([self._exchange(sends, recvs, finish)], [output], opts)
 
     def alltoall(
         self, output_tensors: Tensors, input_tensors: Tensors, opts: Any = AllToAllOptions()
@@ -398,7 +415,7 @@ class ProcessGroup(dist.ProcessGroup):
             for copy in copies:
                 copy()
 
-        return self._run([self._exchange([plain(tensor) for tensor in inputs], targets, finish)], outputs)
+        return self._run([self._exchange([plain(tensor) for tensor in inputs], targets, finish)], outputs, opts)
 
     def _exchange(self, sends: Tensors, recvs: Tensors, finish: Callable[[], None] | None) -> Step:
         """A message to and from every rank. Both sides know which are empty."""
@@ -423,7 +440,7 @@ class ProcessGroup(dist.ProcessGroup):
     # ---- barrier, messages ----
 
     def barrier(self, opts: Any = BarrierOptions()) -> Work:
-        return self._run([Step(lambda comm: comm.barrier())], [])
+        return self._run([Step(lambda comm: comm.barrier())], [], opts)
 
     def send(self, tensors: Tensors, dst: int, tag: int = 0) -> Work:
         source = plain(_only(tensors))

@@ -1,10 +1,11 @@
 """Calls of one communicator, in order, and those who wait for them.
 
-A Work is one call of torch.distributed. When the communicator has done it there may be work left, as copying a result
-to where it belongs; whoever finds out first that it is done, finishes it and all before it. These are: a thread that
-waits for the Work; one that makes the next call; and, if somebody wants a future, a thread of the lane. That thread
-runs the callbacks of futures. They may wait for other futures of the same lane, so another thread takes over while
-they run: there is one that waits for calls, and as many others as there are callbacks running or a thread to spare.
+A call that its caller waits for at once is made and waited for in one step, by Lane.call. Any other is a Work: one call
+of torch.distributed. When the communicator has done it there may be work left, as copying a result to where it belongs;
+whoever finds out first that it is done, finishes it and all before it. These are: a thread that waits for the Work; one
+that makes the next call; and, if somebody wants a future, a thread of the lane. That thread runs the callbacks of
+futures. They may wait for other futures of the same lane, so another thread takes over while they run: there is one
+that waits for calls, and as many others as there are callbacks running or a thread to spare.
 
 A lane may exist before its communicator does: calls are then kept until a thread has connected it. So two ranks may
 begin to send to each other, each before it receives.
@@ -42,7 +43,8 @@ class Work(dist.Work):
         self._source = source
         self._lane: Lane | None = None
         self._call: Call | None = None
-        self._done = threading.Event()
+        self._done = False
+        self._settled: threading.Event | None = None    # if a thread waits while another settles it
         self._error: BaseException | None = None
         self._lock = threading.Lock()
         self._future: Any = None
@@ -51,7 +53,7 @@ class Work(dist.Work):
     # ---- for torch.distributed ----
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        if not self._done.is_set() and self._lane:
+        if not self._done and self._lane:
             seconds = timeout.total_seconds()
             self._lane.wait(self, seconds if seconds > 0 else None)
         if self._error:
@@ -62,9 +64,9 @@ class Work(dist.Work):
         self.wait()
 
     def is_completed(self) -> bool:
-        if not self._done.is_set() and self._lane:
+        if not self._done and self._lane:
             self._lane.look(self)
-        return self._done.is_set()
+        return self._done
 
     def is_success(self) -> bool:
         return self.is_completed() and self._error is None
@@ -88,7 +90,7 @@ class Work(dist.Work):
                 self._future = torch.futures.Future()
                 # An exception has to be raised in a callback, to be one for C++ too.
                 self._seen = self._future.then(_value_of)
-                wanted = not self._done.is_set()
+                wanted = not self._done
                 if not wanted:
                     self._future.set_result(self._outcome())
             else:
@@ -109,10 +111,20 @@ class Work(dist.Work):
         self._finish = None
         with self._lock:
             self._error = error
-            self._done.set()
-            future = self._future
+            self._done = True
+            settled, future = self._settled, self._future
+        if settled:
+            settled.set()
         if future is not None:
             future.set_result(self._outcome())
+
+    def await_settled(self, timeout: float | None) -> bool:
+        """False: it is not after this time."""
+        with self._lock:
+            if self._done:
+                return True
+            settled = self._settled = self._settled or threading.Event()
+        return settled.wait(timeout)
 
     def _outcome(self) -> Any:
         return self._error if self._error else self._results
@@ -164,6 +176,31 @@ class Lane:
         elif first is not work:
             self.look(first)
         return work
+
+    def call(self, issue: Issue, finish: Callable[[], None] | None) -> None:
+        """Make the call and wait for it. There is a communicator."""
+        with self._lock:
+            if self._error:
+                raise self._error
+            assert self._comm
+            call = issue(self._comm)
+            before = self._pending[-1] if self._pending else None
+        if call:
+            error: BlinkError | None = None
+            try:
+                call.wait()
+            except BlinkError as reason:
+                error = reason
+            if before:
+                self._settle_to(before, error)
+            if error:
+                raise error
+        if finish:
+            finish()
+
+    def idle(self) -> Communicator | None:
+        """The communicator, if no call before it is to be settled."""
+        return None if self._pending or self._error else self._comm
 
     def _issue(self, comm: Communicator, work: Work, issue: Issue) -> None:
         """A Work that needs no call is done."""
@@ -218,21 +255,22 @@ class Lane:
 
     def wait(self, work: Work, timeout: float | None) -> None:
         """Until the Work is settled. Raises Timeout, and the call goes on; or it fails, by the group's timeout."""
-        limit = min((t for t in (timeout, work._timeout) if t), default=None)
+        limit = min(timeout, work._timeout) if timeout and work._timeout else timeout or work._timeout or None
         deadline = None if limit is None else time.monotonic() + limit
         try:
             self._wait_until(work, deadline)
         except Timeout:
-            if work._done.is_set() or (work._timeout and limit == work._timeout):
+            if work._done or (work._timeout and limit == work._timeout):
                 self.abort()
             raise
 
     def _wait_until(self, work: Work, deadline: float | None) -> None:
-        with self._lock:
-            begun = self._changed.wait_for(lambda: work._call or work._done.is_set(), _left(deadline))
-        if not begun:
-            raise Timeout("a call: its ranks have not met in time: want more time")
-        if work._call and not work._done.is_set():
+        if not work._call:
+            with self._lock:
+                begun = self._changed.wait_for(lambda: work._call or work._done, _left(deadline))
+            if not begun:
+                raise Timeout("a call: its ranks have not met in time: want more time")
+        if work._call and not work._done:
             error: BaseException | None = None
             try:
                 work._call.wait(_left(deadline))
@@ -243,7 +281,7 @@ class Lane:
             except BlinkError as reason:
                 error = reason
             self._settle_to(work, error)
-        if not work._done.wait(_left(deadline)):
+        if not work._done and not work.await_settled(_left(deadline)):
             raise Timeout("a call: is done, and its result not yet in its place: want more time")
 
     def _failed(self) -> bool:
@@ -301,8 +339,8 @@ class Lane:
             error: BaseException | None = None
             try:
                 with self._lock:
-                    self._changed.wait_for(lambda: work._call or work._done.is_set())
-                if work._call and not work._done.is_set():
+                    self._changed.wait_for(lambda: work._call or work._done)
+                if work._call and not work._done:
                     work._call.wait()
             except BlinkError as reason:
                 error = reason
@@ -352,7 +390,7 @@ class Lane:
             last = self._pending[-1] if self._pending else None
         if last:
             self.look(last)
-        if last and not last._done.is_set():
+        if last and not last._done:
             self.abort()
         self.close()
 

@@ -15,8 +15,10 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
+import torch.distributed as dist
 
 from .. import DataType, Op, Pointer
 
@@ -47,16 +49,16 @@ _SIGNED = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 def check(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor, if this backend can have it, without its history."""
-    if tensor.device.type != "cpu":
+    if not tensor.is_cpu:
         raise ValueError(f"tensor: on {tensor.device}: want one on the CPU, the only device of the backend blink")
     if tensor.layout is not torch.strided or tensor.is_quantized:
         raise TypeError(f"tensor: {tensor.layout}{' quantized' * tensor.is_quantized}: want a dense one")
-    return tensor.detach()
+    return tensor.detach() if tensor.requires_grad else tensor
 
 
 def plain(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor itself if its elements lie in order; else a copy of it where they do."""
-    return tensor.resolve_conj().resolve_neg().contiguous()
+    return tensor if is_plain(tensor) else tensor.resolve_conj().resolve_neg().contiguous()
 
 
 def is_plain(tensor: torch.Tensor) -> bool:
@@ -65,10 +67,10 @@ def is_plain(tensor: torch.Tensor) -> bool:
 
 def data(tensor: torch.Tensor) -> Pointer:
     """The elements of a plain tensor. The Pointer keeps it alive."""
-    address, count, size = tensor.data_ptr(), tensor.numel(), tensor.element_size()
-    if tensor.dtype in TYPES:
-        return Pointer(address, count, TYPES[tensor.dtype], tensor)
-    return Pointer(address, count * size, DataType.UINT8, tensor)
+    kind = TYPES.get(tensor.dtype)
+    if kind is not None:
+        return Pointer(tensor.data_ptr(), tensor.numel(), kind, tensor)
+    return Pointer(tensor.data_ptr(), tensor.nbytes, DataType.UINT8, tensor)
 
 
 @dataclass(frozen=True)
@@ -88,21 +90,37 @@ class Reduction:
 
     op: Op | Factor = Op.SUM
     combine: Combine | None = None
+    direct: tuple[int, int] | None = None
+    """Type and operation of libblink, if a tensor need not be encoded."""
 
 
 def reduction(dtype: torch.dtype, reduce_op: object) -> Reduction:
     """How an operation of torch is done on tensors of this type."""
-    name: str = getattr(reduce_op, "op", reduce_op).name  # type: ignore[attr-defined]
+    if reduce_op == dist.ReduceOp.SUM and dtype in _SUMS:
+        return _SUMS[dtype]
+    how = _reduction(dtype, getattr(reduce_op, "op", reduce_op))
+    return Reduction(_factor(_encoded(dtype), reduce_op)) if how is None else how
+
+
+@functools.cache
+def _reduction(dtype: torch.dtype, kind: Any) -> Reduction | None:
+    """None: the one that has a factor."""
+    name: str = kind.name
     if dtype is torch.bool and name in _BOOL_OPS:
         return Reduction(_BOOL_OPS[name])
     if name in _BITWISE and not dtype.is_floating_point and not dtype.is_complex:
         return Reduction(combine=functools.partial(_fold, _BITWISE[name]))
     if name == "PREMUL_SUM" and dtype.is_floating_point | dtype.is_complex and _encoded(dtype) in TYPES:
-        return Reduction(_factor(_encoded(dtype), reduce_op))
+        return None
     allowed = name in _OPS and dtype is not torch.bool and not (dtype.is_complex and name not in ("SUM", "AVG"))
     if not allowed or _encoded(dtype) not in TYPES:
         raise TypeError(f"ReduceOp.{name} of {dtype}: want an operation that the backend blink has on this type")
-    return Reduction(_OPS[name])
+    return Reduction(_OPS[name], direct=(TYPES[dtype].value, _OPS[name].value) if dtype in TYPES else None)
+
+
+_SUMS = {
+    dtype: Reduction(Op.SUM, direct=(kind.value, Op.SUM.value)) for dtype, kind in TYPES.items() if dtype is not torch.bool
+}  # fmt: skip
 
 
 def _factor(dtype: torch.dtype, reduce_op: object) -> Factor:
