@@ -6,6 +6,7 @@ import gc
 import sys
 import threading
 import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -206,11 +207,12 @@ def overhead(rank: int, size: int, folder: str) -> list[str]:
         nonlocal counted
         counted += event == "call" and "/blink/" in frame.f_code.co_filename
 
-    for name, most, call in [
+    calls: list[tuple[str, int, Callable[[], Any]]] = [
         ("all_reduce", 9, lambda: dist.all_reduce(tensor)),
         ("broadcast", 30, lambda: dist.broadcast(tensor, 0)),
         ("all_reduce, async", 45, lambda: dist.all_reduce(tensor, async_op=True).wait()),
-    ]:
+    ]
+    for name, most, call in calls:
         call()
         counted = 0
         sys.setprofile(count)

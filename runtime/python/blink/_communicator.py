@@ -525,8 +525,8 @@ class Communicator:
         return call
 
     def _all_reduce_now(self, address: int, count: int, dtype: int, op: int, keep: object) -> None:
-        """all_reduce in place, outside of groups, and wait for it: without a Call, which nobody else could wait for, and
-        without conversions of arguments, which take longer than a small call."""
+        """all_reduce in place, outside of groups, and wait for it: without a Call, which nobody else could wait for,
+        and without conversions of arguments, which take longer than a small call."""
         lib, lock, buffer = unchecked(), self._lock, ctypes.c_void_p(address)
         with lock:
             if not self._handle:

@@ -119,8 +119,8 @@ def _reduction(dtype: torch.dtype, kind: Any) -> Reduction | None:
 
 
 _SUMS = {
-    dtype: Reduction(Op.SUM, direct=(kind.value, Op.SUM.value)) for dtype, kind in TYPES.items() if dtype is not torch.bool
-}  # fmt: skip
+    dtype: Reduction(direct=(kind.value, Op.SUM.value)) for dtype, kind in TYPES.items() if dtype is not torch.bool
+}
 
 
 def _factor(dtype: torch.dtype, reduce_op: object) -> Factor:
