@@ -23,6 +23,8 @@ typedef struct {
 	const char *gpu_model;		/* for formats that do not state it (gpu_models.h); NULL: not known */
 	const char *cpu;		/* what links between CPUs follow from (link_rates.h), whatever the file says;
 					 * NULL: as it says */
+	bool cpu_ranks;			/* ranks are CPUs, not GPUs: of hwloc's XML alone */
+	int n_cpu_ranks;		/* so many; 0: one for each NUMA node */
 	int64_t cpu_link;		/* their capacity itself, bytes/s; 0: not given */
 } TopologyHints;
 
@@ -94,8 +96,9 @@ const TopologyFormat *topology_format(const char *name);	/* NULL: no format has 
 Status synthetic_write(Ctx *ctx, const char *line, Text *out);
 
 /* The machine that this runs on, as XML of hwloc, for topo_read. Appended to *out. libhwloc reads variables HWLOC_* of
- * the environment, which may put another machine in its place: programs clear them before. Fails: IO, NO_MEMORY. */
-Status live_write(Ctx *ctx, Text *out);
+ * the environment, which may put another machine in its place: programs clear them before.
+ * measure: also rates of its memory, which takes some seconds (hwloc/measure.c). Fails: IO, NO_MEMORY. */
+Status live_write(Ctx *ctx, bool measure, Text *out);
 
 /* What was asked of the machine that this runs on: its GPUs (format/nvml/gpus.h), what live_write gave, and "/sys". */
 typedef struct {

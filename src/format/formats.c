@@ -85,6 +85,8 @@ read_any(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, si
 	const TopologyFormat *format = named ? topology_format(hints->from) : sniff(data, size);
 	if (!format || !format->read)
 		return fail_unknown(ctx, label, data, size);
+	if (hints->cpu_ranks && format->read != topo_read_hwloc)
+		return fail(ctx, USAGE, "--cpu-ranks: %s: want XML of hwloc, by `lstopo FILE.xml`", label);
 	return format->read(ctx, label, files, data, size, out);
 }
 
@@ -100,7 +102,8 @@ state_sockets(Ctx *ctx, const TopologyHints *hints, Topology *topo)
 	link.source = hints->cpu_link ? "stated by --cpu-link" : link.source;
 	for (int l = 0; l < topo->n_links; l++) {
 		Link *of = &topo->link[l];
-		if (of->class != LINK_QPI)
+		/* Ranks that are CPUs have such links, too: what a core copies. */
+		if (of->class != LINK_QPI || of->from < topo->n_ranks || of->to < topo->n_ranks)
 			continue;
 		of->capacity = link.capacity * of->count;
 		of->source = NULL;

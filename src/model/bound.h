@@ -37,6 +37,7 @@ typedef struct {
 typedef struct {
 	unsigned classes;	/* of these links, a bit set; 0: none is */
 	bool most;		/* they are half of it or more */
+	bool of_cores;		/* some are of ranks that are CPUs: what a core copies */
 } Assumed;
 
 /* Relative: what a rate that was rounded may be below its bound. */

@@ -115,7 +115,11 @@ bound_assumed(const Topology *topo, Collective coll, const Bound *bound)
 		double weight = (double)topo->link[l].capacity * (priced ? frac_double(bound->price[l]) : 1);
 		all += weight;
 		guessed += topo->link[l].assumed ? weight : 0;
-		out.classes |= topo->link[l].assumed ? 1u << topo->link[l].class : 0;
+		if (!topo->link[l].assumed)
+			continue;
+		out.classes |= 1u << topo->link[l].class;
+		out.of_cores |= topo->link[l].class == LINK_QPI
+		    && (topo->link[l].from < topo->n_ranks || topo->link[l].to < topo->n_ranks);
 	}
 	out.most = 2 * guessed >= all;
 	return out;

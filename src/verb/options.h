@@ -96,6 +96,11 @@ follow from it") \
 	    | WHATIF | HIERARCHY, \
 	    "instead of a topology file: what LINE describes, as \"server:4 gpu:8 switch:300 net:25\"") \
 	X(OPT_LIVE, "live", 0, NULL, TOPOLOGY, "instead of a file: the machine that this runs on, by hwloc") \
+	X(OPT_CPU_RANKS, "cpu-ranks", 0, "[N]", TOPOLOGY | CONVERT, \
+	    "of --live, or of XML of hwloc: ranks are CPUs, not GPUs: N sets of cores, a multiple of the NUMA nodes; " \
+	    "default: one for each") \
+	X(OPT_MEASURE, "measure", 0, NULL, TOPOLOGY, \
+	    "with --live --cpu-ranks: measure what cores copy within NUMA nodes and between them") \
 	X(OPT_SERVERS, "servers", 0, "LIST", TOPOLOGY, \
 	    "number of servers, each as in the file; of several files one number for all (default 1) or one for " \
 	    "each, as 4,2") \

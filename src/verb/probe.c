@@ -52,7 +52,7 @@ probe(Ctx *ctx, const Options *opt, Text *hwloc, Topology **out)
 	SeenGpus gpus;
 	MachineSeen seen = { &gpus, hwloc, "/sys" };
 	TRY(gpus_see(ctx, &gpus));
-	TRY(read_live(ctx, hwloc));
+	TRY(read_live(ctx, false, hwloc));
 	TRY(topo_of_machine(ctx, LABEL, &seen, model, out));
 	if (opt->value[OPT_GPUS]) {
 		TRY(keep_gpus(ctx, opt->value[OPT_GPUS], *out, &gpus));

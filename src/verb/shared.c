@@ -55,10 +55,10 @@ clear_environment(Ctx *ctx)
 }
 
 Status
-read_live(Ctx *ctx, Text *out)
+read_live(Ctx *ctx, bool measure, Text *out)
 {
 	TRY(clear_environment(ctx));
-	return live_write(ctx, out);
+	return live_write(ctx, measure, out);
 }
 
 /* --from is of the servers' files where the topology itself is made of the command line: by blinkc topology. */
@@ -68,7 +68,11 @@ read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, T
 	TopologyHints hints = { .dirs = topology_dirs(), .gpu_model = opt->value[OPT_GPU_MODEL],
 		.cpu = opt->value[OPT_CPU],
 		.from_files = opt->value[OPT_SERVERS] || (opt->n_files > 1 && !opt->value[OPT_TOPOLOGY]) };
+	const char *cpu_ranks = opt->value[OPT_CPU_RANKS];
+	hints.cpu_ranks = cpu_ranks != NULL;
 	TRY(request_from(ctx, opt, &hints.from));
+	TRY(request_count(ctx, "cpu-ranks", cpu_ranks && *cpu_ranks ? cpu_ranks : NULL, LIMIT_RANKS,
+	    &hints.n_cpu_ranks));
 	TRY(request_gb(ctx, "cpu-link", opt->value[OPT_CPU_LINK], " (GB/s)", LIMIT_CAPACITY_MIN, LIMIT_CAPACITY_MAX,
 	    &hints.cpu_link));
 	TRY(topo_read_as(ctx, label, &hints, in->data ? in->data : "", in->size, out));

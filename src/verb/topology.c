@@ -20,7 +20,9 @@ look_at_machine(Ctx *ctx, const Options *opt, const char **label, Text *out)
 		return fail(ctx, USAGE, "--live: want no file, --synthetic or --from with it");
 	TRY(check_no_cluster(ctx, opt, "--live"));
 	*label = "this machine";
-	return read_live(ctx, out);
+	if (opt->value[OPT_MEASURE] && !opt->value[OPT_CPU_RANKS])
+		return fail(ctx, USAGE, "--measure: want --cpu-ranks with it: rates of GPUs are not measured");
+	return read_live(ctx, opt->value[OPT_MEASURE], out);
 }
 
 /* The text of a cluster file, which is then read like any other. */
@@ -33,6 +35,9 @@ verb_topology(Ctx *ctx, const Options *opt)
 	Status status = OK;
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	TRY(request_format(ctx, opt, TOPOLOGY, &format));
+	if (!opt->value[OPT_LIVE] && (opt->value[OPT_CPU_RANKS] || opt->value[OPT_MEASURE]))
+		return fail(ctx, USAGE, "--%s: want --live with it; a file of hwloc: by blinkc convert",
+		    opt->value[OPT_MEASURE] ? "measure" : "cpu-ranks");
 	if (opt->value[OPT_LIVE]) {
 		status = look_at_machine(ctx, opt, &label, &text);
 	} else if (opt->value[OPT_SYNTHETIC]) {

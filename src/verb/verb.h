@@ -195,7 +195,7 @@ Status read_machine_of(Ctx *ctx, const Options *opt, const char **label, Topolog
 void print_notes(const Options *opt, const Topology *topo);
 
 /* The machine that this runs on, as XML of hwloc: live_write, whatever the environment has for hwloc. */
-Status read_live(Ctx *ctx, Text *out);
+Status read_live(Ctx *ctx, bool measure, Text *out);
 
 /* The topology that a verb is given, as text: a file, or the machine of a line. label: what messages call it. */
 Status input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out);

@@ -28,8 +28,10 @@ put_guess(Text *out, const char *before, Assumed assumed)
 	text_put(out, several ? " assumed links (" : " an assumed link (");
 	for (int c = 0; c < N_LINK_CLASSES; c++)
 		if (assumed.classes >> c & 1)
-			text_printf(out, "%s%s", n++ ? ", " : "", names[c]);
-	text_put(out, assumed.classes >> LINK_QPI & 1 ? "): state it with --cpu-link" : ")");
+			text_printf(out, "%s%s", n++ ? ", " : "",
+			    c == LINK_QPI && assumed.of_cores ? "rank to CPU" : names[c]);
+	text_put(out, assumed.of_cores ? "): blinkc topology --measure measures it"
+	    : assumed.classes >> LINK_QPI & 1 ? "): state it with --cpu-link" : ")");
 }
 
 void

@@ -1,5 +1,5 @@
 /* XML of hwloc is refused, or it becomes a topology of one server that passes topo_check, and survives
- * writing and reading, with its notes. */
+ * writing and reading, with its notes: of GPUs, or of CPUs. */
 #include "xml_mutator.h"
 #include "format/format.h"
 
@@ -17,7 +17,8 @@ const char *const dictionary[] = {
 	"PCIDev:", " 25000 ", " 50000 ", " 20000 ", " 0 ", "4294967295", "65537", "18446744073709551615", "-1",
 	"nan", "version=\"2.0\"", "version=\"3.0\"", "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">",
 	"[<!ENTITY a \"b\">]", "&a;", "&#0;", "<![CDATA[", "]]>", "<!--", "-->", "<?xml", "<topology>",
-	"</topology>",
+	"</topology>", "type=\"Core\"", "type=\"PU\"", "cpuset=\"0x0000000f", "0xffffffff",
+	"NUMALatency", "NUMABandwidth", "indexing=\"os\"", "CoreBandwidth",
 	NULL };
 
 static const char label[] = "input";
@@ -42,12 +43,12 @@ round_trip(Ctx *ctx, const Topology *topo)
 }
 
 static void
-test_input(const uint8_t *data, size_t size)
+read_as(const uint8_t *data, size_t size, bool cpu_ranks)
 {
 	Ctx ctx;
 	Topology *topo;
 	ctx_init(&ctx);
-	TopologyHints hints = { .from = "hwloc" };
+	TopologyHints hints = { .from = "hwloc", .cpu_ranks = cpu_ranks };
 	Status status = topo_read_as(&ctx, label, &hints, (const char *)data, size, &topo);
 	if (status != OK) {
 		judge_refusal(&ctx, status, 1u << BAD_INPUT | 1u << LIMIT, label);
@@ -55,9 +56,18 @@ test_input(const uint8_t *data, size_t size)
 		REQUIRE(topo_check(&ctx, label, topo) == OK, "%s", ctx.error.text);
 		REQUIRE(topo->n_ranks > 0 && topo->n_nodes == 1 && topo->source, "no GPU, several servers, or no "
 		    "source");
-		n_accepted++;
-		outcome = (uint64_t)topo->n_vertices << 16 | (uint64_t)topo->n_links << 4 | (uint64_t)topo->n_notes;
+		n_accepted += !cpu_ranks;
+		outcome = outcome << 32 | (uint64_t)topo->n_vertices << 16 | (uint64_t)topo->n_links << 4
+		    | (uint64_t)topo->n_notes;
 		round_trip(&ctx, topo);
 	}
 	ctx_free(&ctx);
+}
+
+static void
+test_input(const uint8_t *data, size_t size)
+{
+	outcome = 0;
+	read_as(data, size, false);
+	read_as(data, size, true);
 }

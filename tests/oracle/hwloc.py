@@ -3,6 +3,7 @@
 
 usage: hwloc.py write NAME VERSION FILE     XML of hwloc, VERSION 1, 2 or 3; NAME: see MACHINES
        hwloc.py sysfs FOLDER                a /proc and /sys of two sockets with two GPUs and a NIC each
+       hwloc.py numa NAME VERSION FILE      a machine without GPUs; NAME: see NUMA
        hwloc.py links FILE CLASS            the links of a topology file of blinkc: "gpu0 gpu1 2 25" in each line,
        sorted
        hwloc.py hostile FOLDER              broken files, and FOLDER/want: file, exit status, a part of the message
@@ -213,6 +214,85 @@ def machine_xml(name, version):
     return "\n".join(head + out.lines + ["</topology>", ""])
 
 
+# ---- machines whose ranks are CPUs ----
+
+# packages, nodes of each, cores of a node, distances: in a package, between packages (p, q); vendor, family, model;
+# more: nodes without CPUs; MB/s that were measured
+NUMA = {
+    "one": (1, 1, 4, 10, lambda p, q: 10, ("GenuineIntel", 6, 143), {}),
+    "two": (2, 1, 4, 10, lambda p, q: 21, ("GenuineIntel", 6, 143), {"memory": 2}),
+    "snc2": (2, 2, 2, 12, lambda p, q: 21, ("GenuineIntel", 6, 143), {}),
+    "square": (4, 1, 2, 10, lambda p, q: 31 if (p - q) % 2 == 0 else 21, ("GenuineIntel", 6, 85), {}),
+    # The corners of a cube, as servers of eight sockets with three links each.
+    "cube": (8, 1, 2, 10, lambda p, q: 11 + 10 * (p ^ q).bit_count(), ("GenuineIntel", 6, 85), {}),
+    "nps4": (2, 4, 2, 12, lambda p, q: 32, ("AuthenticAMD", 25, 1), {}),
+    "odd": (3, 1, 2, 10, lambda p, q: 40 if q == 2 or p == 2 else 20, (None, -1, -1), {}),
+    "measured": (2, 2, 2, 12, lambda p, q: 32, ("AuthenticAMD", 25, 1), {
+        "core": lambda k: 9000 + k,
+        "rate": lambda i, j: 50000 if i == j else 40000 - i if i // 2 == j // 2 else 21000 + i}),
+}
+
+
+def numa_node(out, k, cores):
+    cpus = f"0x{((1 << 2 * cores) - 1) << 2 * cores * k:08x}"
+    out.open("NUMANode", os_index=k, **sets(cpus, f"0x{1 << k:08x}"))
+
+
+def numa_package(out, p, machine, rates):
+    """Cores of two threads, whose PUs are side by side."""
+    _, nodes, cores, _, _, cpu, _ = machine
+    everything = ((1 << 2 * cores * nodes) - 1) << 2 * cores * nodes * p
+    if out.version == 1:    # of one node each
+        numa_node(out, p, cores)
+    out.open("Socket" if out.version == 1 else "Package", os_index=p, **sets(f"0x{everything:08x}", f"0x{1 << p:08x}"))
+    for key, value in zip(("CPUVendor", "CPUFamilyNumber", "CPUModelNumber"), cpu if cpu[0] else ()):
+        out.info(key, str(value))
+    for k in range(nodes * p, nodes * (p + 1)):
+        if out.version > 1:
+            numa_node(out, k, cores)
+            if "core" in rates:
+                out.info("CoreBandwidth", str(rates["core"](k)))
+            out.close()
+        for c in range(k * cores, (k + 1) * cores):
+            out.open("Core", os_index=c, **sets(f"0x{3 << 2 * c:08x}", f"0x{1 << k:08x}"))
+            out.close()
+    out.close()
+    if out.version == 1:
+        out.close()
+
+
+def numa_matrix(out, name, kind, n, value):
+    out.line(f'<distances2 type="NUMANode" nbobjs="{n}" kind="{kind}" name="{name}" indexing="os">')
+    for tag, words in (("indexes", range(n)), ("u64values", [value(i, j) for i in range(n) for j in range(n)])):
+        text = "".join(f"{word} " for word in words)
+        out.line(f'  <{tag} length="{len(text)}">{text}</{tag}>')
+    out.line("</distances2>")
+
+
+def numa_xml(name, version):
+    machine = NUMA[name]
+    packages, nodes, cores, near, far, _, more = machine
+    out, n = Writer(version), packages * nodes
+    out.open("Machine", os_index=0, **sets(f"0x{(1 << 2 * cores * n) - 1:08x}", f"0x{(1 << n) - 1:08x}"))
+    if version < 3:
+        out.info("Architecture", "x86_64")
+    for p in range(packages):
+        numa_package(out, p, machine, more)
+    for k in range(more.get("memory", 0) if version > 1 else 0):
+        out.open("NUMANode", os_index=n + k, **sets("0x0", f"0x{1 << n + k:08x}"))
+        out.close()
+    out.close()
+    if version > 1 and n > 1:
+        numa_matrix(out, "NUMALatency", 5, n, lambda i, j: 10 if i == j else near if i // nodes == j // nodes
+                    else far(i // nodes, j // nodes))
+        if "rate" in more:
+            numa_matrix(out, "NUMABandwidth", 10, n, more["rate"])
+    if version == 3:
+        out.info("Architecture", "x86_64")
+    head = ["<topology>" if version == 1 else f'<topology version="{version}.0">']
+    return "\n".join(head + out.lines + ["</topology>", ""])
+
+
 # ---- /proc and /sys ----
 
 def put(root, path, content):
@@ -373,6 +453,9 @@ def main(arguments):
     if len(arguments) == 4 and arguments[0] == "write":
         with open(arguments[3], "w", encoding="ascii") as file:
             file.write(machine_xml(arguments[1], int(arguments[2])))
+    elif len(arguments) == 4 and arguments[0] == "numa":
+        with open(arguments[3], "w", encoding="ascii") as file:
+            file.write(numa_xml(arguments[1], int(arguments[2])))
     elif len(arguments) == 2 and arguments[0] == "sysfs":
         write_sysfs(arguments[1])
     elif len(arguments) == 3 and arguments[0] == "links":

@@ -149,11 +149,14 @@ expect_exit "--gpu-model, unknown" 2 "$blinkc" "$work/dgx1v.2.xml" --gpu-model X
 
 # The files that fuzzing and the pages begin with are made so, too.
 for file in tests/foreign/hwloc/*.xml; do
+	[ "$file" != tests/foreign/hwloc/snc2-2.xml ] || continue
 	name=$(basename "$file" .xml) version=${file%.xml}
 	machine=$(echo "${name%-?}" | sed 's/2-9-0/2.9.0/')
 	oracle hwloc write "$machine" "${version##*-}" "$work/$name.xml"
 	same "$file" "$work/$name.xml" "$file"
 done
+oracle hwloc numa snc2 2 "$work/snc2-2.xml"
+same "tests/foreign/hwloc/snc2-2.xml" "$work/snc2-2.xml" tests/foreign/hwloc/snc2-2.xml
 
 # libhwloc reads and writes these files: what it made of them is the same machine.
 again=$build/tests/unit/test_live
@@ -229,6 +232,102 @@ else
 	not_ok "a machine of files: $(cat "$work/err")"
 fi
 
+# Ranks that are CPUs: one for each NUMA node, of 1 to 8; what they are joined by; and plans over them.
+# numa NAME VERSION [OPTION...]: $work/NAME.xml becomes $work/NAME.topo.xml
+numa() {
+	local name=$1 version=$2
+	shift 2
+	oracle hwloc numa "$name" "$version" "$work/$name.xml" &&
+		"$blinkc" convert "$work/$name.xml" "$@" -o "$work/$name.topo.xml" 2>"$work/$name.err"
+}
+# ranks N RATE: "cpu0 numa0 1 RATE" and so on
+ranks() { for ((k = 0; k < $1; k++)); do echo "cpu$k numa$k 1 $2"; done; }
+
+for name in two snc2 square cube nps4 odd; do
+	for version in 3 2; do
+		numa $name $version --cpu-ranks || not_ok "$name, XML $version.x: $(cat "$work/$name.err")"
+		"$blinkc" convert -q "$work/$name.topo.xml" --format canonical -o "$work/$version.canonical"
+	done
+	same "$name: XML 2.x and 3.x are one machine" "$work/2.canonical" "$work/3.canonical"
+	expect "$name: is valid" "$blinkc" lint --schema "$work/$name.topo.xml"
+	expect "$name: a plan" "$blinkc" -q "$work/$name.topo.xml" -o "$work/x.json"
+	expect "$name: its schedule" "$blinkc" check -q --topology "$work/$name.topo.xml" "$work/x.json"
+done
+{ ranks 2 10; echo "cpu0 cpu1 1 22"; } | links_are two qpi
+assumed two "left out: 2 NUMA nodes without CPUs"
+assumed two "packages at distance 21: 22 GB/s (Xeon Sapphire Rapids"
+{ ranks 4 10; for k in 0 1 2 3; do echo "cpu$k package$((k / 2)) 1 36.6667"; done; echo "package0 package1 1 22"; } |
+	links_are snc2 qpi
+{ ranks 4 10; for k in 0 1 2; do echo "cpu$k cpu$((k + 1)) 1 10"; done; echo "cpu0 cpu3 1 10"; } | links_are square qpi
+{ ranks 8 10; for k in 0 2 4 6; do echo "cpu$k cpu$((k + 1)) 1 10"; done
+	for k in 0 1 4 5; do echo "cpu$k cpu$((k + 2)) 1 10"; done
+	for k in 0 1 2 3; do echo "cpu$k cpu$((k + 4)) 1 10"; done; } | links_are cube qpi
+{ ranks 8 10; for k in 0 1 2 3 4 5 6 7; do echo "cpu$k package$((k / 4)) 1 26.6667"; done
+	echo "package0 package1 1 16"; } | links_are nps4 qpi
+{ ranks 3 10; echo "cpu0 cpu1 1 10"; echo "cpu0 cpu2 1 5"; echo "cpu1 cpu2 1 5"; } | links_are odd qpi
+numa measured 2 --cpu-ranks || not_ok "measured: $(cat "$work/measured.err")"
+{ for k in 0 1 2 3; do echo "cpu$k numa$k 1 9.00$k"; done; echo "cpu0 package0 1 39.999"; echo "cpu1 package0 1 39.999"
+	echo "cpu2 package1 1 39.997"; echo "cpu3 package1 1 39.997"; echo "package0 package1 1 21.001"; } |
+	sed 's/9.000/9/' | links_are measured qpi
+if grep -q assumed "$work/measured.topo.xml" "$work/measured.err"; then not_ok "measured: something is assumed"; else
+	ok "measured: nothing is assumed"; fi
+"$blinkc" "$work/two.topo.xml" -o "$work/x.json" 2>"$work/out"
+if grep -q 'decided by an assumed link (rank to CPU): blinkc topology --measure' "$work/out"; then
+	ok "a rate that a core's copies decide"
+else
+	not_ok "a rate that a core's copies decide: $(cat "$work/out")"
+fi
+numa two 2 --cpu-ranks=8
+printf 'PUs %s\n' 0-1 2-3 4-5 6-7 8-9 10-11 12-13 14-15 >"$work/want"
+grep -o '"PUs [-0-9,]*' "$work/two.topo.xml" | tr -d '"' >"$work/got"
+same "two: a core for each of 8 ranks" "$work/want" "$work/got"
+numa two 2 --cpu-ranks=2 && grep -q '"PUs 0-7;' "$work/two.topo.xml" || not_ok "two: all cores for each of 2 ranks"
+numa two 2 --cpu-ranks --cpu-link 33
+{ ranks 2 10; echo "cpu0 cpu1 1 33"; } | links_are two qpi
+numa square 1 --cpu-ranks || not_ok "square, XML 1.x: $(cat "$work/square.err")"
+{ ranks 4 10; for p in "0 1" "0 2" "0 3" "1 2" "1 3" "2 3"; do echo "cpu${p% *} cpu${p#* } 1 10"; done; } |
+	links_are square qpi
+expect_exit "ranks that nodes cannot share" 2 "$blinkc" convert "$work/snc2.xml" --cpu-ranks=6 -o "$work/x.xml"
+expect_exit "more ranks than cores" 2 "$blinkc" convert "$work/snc2.xml" --cpu-ranks=12 -o "$work/x.xml"
+expect_exit "CPUs of a file that has no cores" 2 "$blinkc" convert topologies/dgx1v.xml --cpu-ranks -o "$work/x.xml"
+expect_exit "--cpu-ranks of a file, by topology" 2 "$blinkc" topology "$work/two.xml" --cpu-ranks -o "$work/x.xml"
+expect_exit "--measure without --cpu-ranks" 2 "$blinkc" topology --live --measure -o "$work/x.xml"
+numa one 2 --cpu-ranks
+links_are one qpi <<<"cpu0 numa0 1 10"
+sed 's/ cpuset="0x000000ff"/ cpuset="0x0000000g"/' "$work/two.xml" >"$work/bad.xml"
+expect_exit "a cpuset that is none" 3 "$blinkc" convert "$work/bad.xml" --cpu-ranks -o "$work/x.xml"
+sed 's/>0 1 </>0 7 </' "$work/two.xml" >"$work/bad.xml"
+expect_exit "distances of a node that is not there" 3 "$blinkc" convert "$work/bad.xml" --cpu-ranks -o "$work/x.xml"
+# NICs are joined to their NUMA nodes.
+"$blinkc" convert -q "$work/dgx1v.2.xml" --cpu-ranks -o "$work/nics.topo.xml"
+for n in 0 1 2 3; do echo "cpu$((n / 2)) mlx5_$n 1 12"; done | links_are nics pcie
+expect "a cluster of CPUs" "$blinkc" topology "$work/nics.topo.xml" --servers 2 --nic-rate 12.5 -o "$work/cluster.xml"
+expect "a plan over it" "$blinkc" -q -l all "$work/cluster.xml" -o "$work/x.json"
+
+# The same by libhwloc: machines of a line, and this one, with rates that are measured.
+if HWLOC_SYNTHETIC="pack:2 [numa] core:4 pu:2" HWLOC_COMPONENTS=synthetic,stop "$again" cpus 4 >"$work/live.json" \
+	2>"$work/err"; then
+	"$blinkc" convert -q "$work/live.json" -o "$work/live.topo.xml"
+	printf '%s\n' "cpu0 numa0.0 1 10" "cpu0 numa0.1 1 10" "cpu1 numa1.0 1 10" "cpu1 numa1.1 1 10" "cpu0 cpu1 1 10" |
+		links_are live qpi
+else
+	not_ok "a synthetic machine: $(cat "$work/err")"
+fi
+expect "--live --cpu-ranks" "$blinkc" topology --live --cpu-ranks -q -o "$work/live.topo.xml"
+if "$blinkc" topology --live --cpu-ranks --measure -o "$work/live.topo.xml" 2>"$work/err"; then
+	oracle hwloc links "$work/live.topo.xml" qpi >"$work/got"
+	if [ -s "$work/got" ] && ! grep -q 'assumed="true"' "$work/live.topo.xml" &&
+		awk '{ if ($4 < 0.2 || $4 > 2000) exit 1 }' "$work/got"; then
+		ok "--live --cpu-ranks --measure: $(head -1 "$work/got")"
+	else
+		not_ok "--measure: $(cat "$work/got")"
+	fi
+elif grep -q 'cannot bind threads and memory' "$work/err"; then
+	skip "--measure: $(cat "$work/err")"
+else
+	not_ok "--measure: $(cat "$work/err")"
+fi
+
 # Files of real machines.
 real=../shared/data/hwloc
 if [ ! -d $real ]; then
@@ -254,3 +353,11 @@ assumed mpibind_mi250x "as in HPE Cray EX235a"
 for c in 0:4 0:5 1:2 1:3 2:6 2:7 3:0 3:1; do echo "cpu${c%:*} gpu${c#*:} 1 24"; done >"$work/pcie"
 for c in 0:2 1:1 2:3 3:0; do echo "cpu${c%:*} hsi${c#*:} 1 24"; done >>"$work/pcie"
 links_are mpibind_mi250x pcie <"$work/pcie"
+
+for file in nvidiaDGX2.v2 power8gpudistances.v2 mpibind_mi250x; do
+	"$blinkc" convert -q $real/$file.xml --cpu-ranks -o "$work/$file.topo.xml" || not_ok "$file, CPUs: exit $?"
+	expect "$file, CPUs: a plan" "$blinkc" -q "$work/$file.topo.xml" -o "$work/x.json"
+done
+{ ranks 2 10; echo "cpu0 cpu1 1 10"; } | links_are nvidiaDGX2.v2 qpi
+{ ranks 2 10; echo "cpu0 cpu1 1 32"; } | links_are power8gpudistances.v2 qpi
+{ ranks 4 10; for k in 0 1 2 3; do echo "cpu$k package0 1 26.6667"; done; } | links_are mpibind_mi250x qpi

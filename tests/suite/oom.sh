@@ -93,6 +93,7 @@ COMMANDS = {
                           "-o", "x.json"],
     "synthetic": ["topology", "--synthetic", "server:2 gpu:2 mesh:50 nic:1@12.5 pcie:12 rails leaf:1", "-o", "x.xml"],
     "convert a machine by hwloc": ["convert", "-q", "tests/foreign/hwloc/mi250x-smi-2.xml", "-o", "x.json"],
+    "ranks of CPUs by hwloc": ["convert", "-q", "tests/foreign/hwloc/snc2-2.xml", "--cpu-ranks", "-o", "x.json"],
     "rings for NCCL": ["convert", f"{work}/rings.json", "--format", "nccl-graph", "--server", "s1", "-o", "x.xml"],
     "convert JSON": ["convert", "topologies/dgx1v.json", "-o", "x.xml"],
     "look up and run": [f"{work}/lookup", f"{work}/schedules", "3", "0", "5"],

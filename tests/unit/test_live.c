@@ -2,6 +2,7 @@
  *
  *   test_live                  this machine: XML of hwloc, which is read or has no GPU
  *   test_live print            the machine that libhwloc finds, with its variables HWLOC_* as they are, as JSON
+ *   test_live cpus N           that machine, whose ranks are N CPUs, 0: one for each NUMA node
  *   test_live again FILE 1|2   FILE, as libhwloc reads it and writes it in that version */
 #include "base/file_read.h"
 #include "format/format.h"
@@ -12,14 +13,14 @@
 #include <string.h>
 
 static int
-look(Ctx *ctx, bool print)
+look(Ctx *ctx, bool print, const TopologyHints *hints)
 {
 	Text xml = { 0 }, json = { 0 };
 	Topology *topo;
-	Status status = live_write(ctx, &xml);
+	Status status = live_write(ctx, false, &xml);
 	bool hwloc = status == OK && topo_is_hwloc(xml.data, xml.size);
 	if (hwloc)
-		status = topo_read(ctx, "this machine", NULL, xml.data, xml.size, &topo);
+		status = topo_read_as(ctx, "this machine", hints, xml.data, xml.size, &topo);
 	if (status == OK && print) {
 		topo_write_json(topo, &json);
 		fwrite(json.data, 1, json.size, stdout);
@@ -54,9 +55,10 @@ main(int argc, char **argv)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	int failed = argc == 4 ? again(&ctx, argv[2], atoi(argv[3])) : look(&ctx, argc == 2);
+	TopologyHints hints = { .cpu_ranks = argc == 3, .n_cpu_ranks = argc == 3 ? atoi(argv[2]) : 0 };
+	int failed = argc == 4 ? again(&ctx, argv[2], atoi(argv[3])) : look(&ctx, argc > 1, &hints);
 	ctx_free(&ctx);
-	if (argc != 2 && argc != 4)
+	if (argc == 1)
 		printf("%s this machine by libhwloc\n", failed ? "not ok" : "ok");
 	return failed;
 }

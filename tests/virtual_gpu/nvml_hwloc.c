@@ -198,3 +198,38 @@ hwloc_topology_destroy(hwloc_topology_t topology)
 {
 	free(topology);
 }
+
+/* ---- what blinkc topology --measure calls: there are no NUMA nodes to bind to ---- */
+
+EXPORT int
+hwloc_get_type_depth(hwloc_topology_t topology, hwloc_obj_type_t type)
+{
+	return topology && type == HWLOC_OBJ_NUMANODE ? HWLOC_TYPE_DEPTH_NUMANODE : HWLOC_TYPE_DEPTH_UNKNOWN;
+}
+
+EXPORT hwloc_obj_t
+hwloc_get_obj_by_depth(hwloc_topology_t topology, int depth, unsigned index)
+{
+	(void)topology, (void)depth, (void)index;
+	return NULL;
+}
+
+/* They are not called, but have to be there. */
+#define REFUSES(type, name, ...) \
+	EXPORT type name(__VA_ARGS__) \
+	{ \
+		return 0; \
+	}
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+REFUSES(int, hwloc_bitmap_iszero, hwloc_const_bitmap_t set)
+REFUSES(int, hwloc_bitmap_isincluded, hwloc_const_bitmap_t sub, hwloc_const_bitmap_t super)
+REFUSES(int, hwloc_set_cpubind, hwloc_topology_t t, hwloc_const_cpuset_t set, int flags)
+REFUSES(void *, hwloc_alloc_membind, hwloc_topology_t t, size_t size, hwloc_const_bitmap_t set,
+    hwloc_membind_policy_t policy, int flags)
+REFUSES(int, hwloc_free, hwloc_topology_t t, void *at, size_t size)
+REFUSES(int, hwloc_obj_add_info, hwloc_obj_t object, const char *name, const char *value)
+REFUSES(hwloc_distances_add_handle_t, hwloc_distances_add_create, hwloc_topology_t t, const char *name,
+    unsigned long kind, unsigned long flags)
+REFUSES(int, hwloc_distances_add_values, hwloc_topology_t t, hwloc_distances_add_handle_t handle, unsigned n,
+    hwloc_obj_t *objects, hwloc_uint64_t *values, unsigned long flags)
+REFUSES(int, hwloc_distances_add_commit, hwloc_topology_t t, hwloc_distances_add_handle_t handle, unsigned long flags)

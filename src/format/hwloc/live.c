@@ -1,6 +1,7 @@
 /* The machine that this runs on. libhwloc looks, and writes what it found as XML, which tree.c reads like any file:
  * there is one way from hwloc to a Topology. */
 #include "format/format.h"
+#include "format/hwloc/measure.h"
 
 #include <errno.h>
 #include <hwloc.h>
@@ -33,13 +34,17 @@ export(Ctx *ctx, hwloc_topology_t topology, Text *out)
 }
 
 Status
-live_write(Ctx *ctx, Text *out)
+live_write(Ctx *ctx, bool measure, Text *out)
 {
 	hwloc_topology_t topology;
 	if (hwloc_topology_init(&topology) < 0)
 		return fail_memory(ctx);
-	Status status = load(topology) == 0 ? export(ctx, topology, out)
+	Status status = load(topology) == 0 ? OK
 	    : fail(ctx, IO, "this machine: libhwloc: cannot look at it: %s", strerror(errno));
+	if (status == OK && measure)
+		status = measure_memory(ctx, topology);
+	if (status == OK)
+		status = export(ctx, topology, out);
 	hwloc_topology_destroy(topology);
 	return status;
 }

@@ -219,10 +219,35 @@ hwloc_cpu_near(HwMachine *m, int object)
 	return m->vertex[at];
 }
 
+static int
+number_of(const char *text)
+{
+	long n = text ? strtol(text, NULL, 10) : -1;
+	return n >= 0 && n < 100000 ? (int)n : -1;
+}
+
+CpuModel
+hwloc_cpu_model(const HwMachine *m)
+{
+	CpuModel cpu = { .arch = hwloc_machine_info(m->tree, "Architecture"), .family = -1, .model = -1 };
+	for (int i = 0; i < m->tree->n_objects; i++) {
+		const Doc *doc = m->tree->object[i].doc;
+		cpu.vendor = m->tree->object[i].kind == HW_PACKAGE ? hwloc_info(doc, "CPUVendor") : NULL;
+		if (!cpu.vendor)
+			continue;
+		cpu.family = number_of(hwloc_info(doc, "CPUFamilyNumber"));
+		cpu.model = number_of(hwloc_info(doc, "CPUModelNumber"));
+		break;
+	}
+	if (!cpu.arch && cpu.vendor && cpu.family >= 0)
+		cpu.arch = "x86_64";
+	return cpu;
+}
+
 Status
 hwloc_find_devices(HwMachine *m)
 {
-	if (!m->seen)
+	if (!m->seen && !m->cpu_ranks)
 		find_gpus(m);
 	find_nics(m);
 	find_nvswitches(m);

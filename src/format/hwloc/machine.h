@@ -1,6 +1,7 @@
 /* A Topology in the making from a machine of hwloc. machine.c finds what its objects are, bandwidth.c makes links of
- * its matrices, read_topology.c all others. Of the machine that this runs on, NVIDIA's driver and the kernel know more:
- * seen.c takes GPUs and NVLinks of the one, ports.c rates of NICs of the other. */
+ * its matrices, cpu_ranks.c those of ranks that are CPUs, read_topology.c all others. Of the machine that this runs on,
+ * NVIDIA's driver and the kernel know more: seen.c takes GPUs and NVLinks of the one, ports.c rates of NICs of the
+ * other. */
 #ifndef BLINK_FORMAT_HWLOC_MACHINE_H
 #define BLINK_FORMAT_HWLOC_MACHINE_H
 
@@ -15,6 +16,7 @@ typedef struct {
 	Ctx *ctx;
 	const HwTree *tree;
 	const SeenGpus *seen;		/* NULL: the driver was not asked, hwloc says which are GPUs */
+	bool cpu_ranks;			/* GPUs are not looked for */
 	const char *sysfs;		/* "/sys", for the ports of NICs; NULL: they are not looked up */
 	TopologyBuilder *b;
 	int node;
@@ -28,6 +30,9 @@ typedef struct {
 	int n_gpus, *gpu;		/* objects, in the order of their PCI addresses */
 	int n_nics, *nic;		/* likewise */
 } HwMachine;
+
+/* Of links between every two of them. */
+enum { HW_CPUS_MOST = 128 };
 
 /* PCI ids of vendors. */
 enum { HW_NVIDIA = 0x10de, HW_AMD = 0x1002 };
@@ -48,6 +53,16 @@ int hwloc_cpu_near(HwMachine *m, int object);
 /* Links from the matrices NVLinkBandwidth, XGMIBandwidth and XGMIHops, and notes where there are none or they say too
  * little. Fails: BAD_INPUT, LIMIT, NO_MEMORY. Memory: scratch arena. Cost: O(n^2) for matrices of n objects. */
 Status hwloc_add_bandwidths(HwMachine *m);
+
+/* Of the first package that says it. */
+CpuModel hwloc_cpu_model(const HwMachine *m);
+
+/* ---- cpu_ranks.c ---- */
+
+/* Ranks that are sets of cores, NUMA nodes and packages, and the links between them, after hwloc_find_devices.
+ * n_ranks: 0: one for each NUMA node with cores. Fails: BAD_INPUT, LIMIT, NO_MEMORY; USAGE n_ranks. Memory: scratch
+ * arena. Cost: O(n^2) for n NUMA nodes. */
+Status hwloc_add_cpu_ranks(HwMachine *m, int n_ranks);
 
 /* ---- seen.c ---- */
 

@@ -16,11 +16,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Every two of them are joined. */
-enum { CPUS_MOST = 128 };
 
 /* ---- vertices ---- */
 
@@ -82,33 +78,6 @@ add_switches(HwMachine *m)
 	}
 }
 
-/* ---- CPUs ---- */
-
-static int
-number_of(const char *text)
-{
-	long n = text ? strtol(text, NULL, 10) : -1;
-	return n >= 0 && n < 100000 ? (int)n : -1;
-}
-
-static CpuModel
-cpu_model(const HwMachine *m)
-{
-	CpuModel cpu = { .arch = hwloc_machine_info(m->tree, "Architecture"), .family = -1, .model = -1 };
-	for (int i = 0; i < m->tree->n_objects; i++) {
-		const Doc *doc = m->tree->object[i].doc;
-		cpu.vendor = m->tree->object[i].kind == HW_PACKAGE ? hwloc_info(doc, "CPUVendor") : NULL;
-		if (!cpu.vendor)
-			continue;
-		cpu.family = number_of(hwloc_info(doc, "CPUFamilyNumber"));
-		cpu.model = number_of(hwloc_info(doc, "CPUModelNumber"));
-		break;
-	}
-	if (!cpu.arch && cpu.vendor && cpu.family >= 0)
-		cpu.arch = "x86_64";
-	return cpu;
-}
-
 /* ---- PCIe links ---- */
 
 /* Whole MB/s as GB/s. */
@@ -157,7 +126,7 @@ awake(const HwMachine *m, int at, int *width, int *generation)
 {
 	const HwObject *port = &m->tree->object[at];
 	int most = m->model ? m->model->pcie : PCIE_GENERATION_UNKNOWN;
-	int of_cpu = pcie_generation_of_cpu(cpu_model(m));
+	int of_cpu = pcie_generation_of_cpu(hwloc_cpu_model(m));
 	most = of_cpu && of_cpu < most ? of_cpu : most;
 	if (port->speed == 0 || !hwloc_pcie_of_speed(port->speed, width, generation) || *generation > 1 || most < 2)
 		return 0;
@@ -217,7 +186,7 @@ add_pcie(HwMachine *m)
 static void
 add_sockets(HwMachine *m)
 {
-	SocketLink link = socket_link(cpu_model(m), m->model, m->n_cpus);
+	SocketLink link = socket_link(hwloc_cpu_model(m), m->model, m->n_cpus);
 	builder_join_cpus(m->b, m->cpu, m->n_cpus, &link);
 }
 
@@ -298,7 +267,7 @@ read_hwloc(Ctx *ctx, const char *label, const char *gpu_model, const MachineSeen
 {
 	HwTree *tree;
 	HwMachine m = { .ctx = ctx, .seen = seen ? seen->gpus : NULL, .sysfs = seen ? seen->sysfs : NULL };
-	TRY(hwloc_tree_read(ctx, label, data, size, &tree));
+	TRY(hwloc_tree_read(ctx, label, data, size, false, &tree));
 	if (m.seen)
 		TRY(hwloc_tree_add_seen(ctx, tree, m.seen));
 	m.tree = tree;
@@ -315,17 +284,39 @@ read_hwloc(Ctx *ctx, const char *label, const char *gpu_model, const MachineSeen
 	add_switches(&m);
 	add_pcie(&m);
 	TRY(m.seen ? hwloc_add_seen_links(&m) : hwloc_add_bandwidths(&m));
-	if (m.n_cpus > CPUS_MOST)
-		return fail(ctx, LIMIT, "%s: devices at %d NUMA nodes: want at most %d", label, m.n_cpus, CPUS_MOST);
+	if (m.n_cpus > HW_CPUS_MOST)
+		return fail(ctx, LIMIT, "%s: devices at %d NUMA nodes: want at most %d", label, m.n_cpus,
+		    HW_CPUS_MOST);
 	add_sockets(&m);
+	return builder_finish(m.b, out);
+}
+
+/* Its ranks are CPUs. */
+static Status
+read_cpus(Ctx *ctx, const char *label, int n_ranks, const char *data, size_t size, Topology **out)
+{
+	HwTree *tree;
+	HwMachine m = { .ctx = ctx, .cpu_ranks = true };
+	TRY(hwloc_tree_read(ctx, label, data, size, true, &tree));
+	m.tree = tree;
+	TRY(new_machine(&m));
+	TRY(hwloc_find_devices(&m));
+	TRY(hwloc_add_cpu_ranks(&m, n_ranks));
+	if (m.n_nics) {
+		add_nics(&m);
+		add_switches(&m);
+		add_pcie(&m);
+	}
 	return builder_finish(m.b, out);
 }
 
 Status
 topo_read_hwloc(Ctx *ctx, const char *label, TopologyFiles *files, const char *data, size_t size, Topology **out)
 {
+	const TopologyHints *hints = &files->hints;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Status status = read_hwloc(ctx, label, files->hints.gpu_model, NULL, data, size, out);
+	Status status = hints->cpu_ranks ? read_cpus(ctx, label, hints->n_cpu_ranks, data, size, out)
+	    : read_hwloc(ctx, label, hints->gpu_model, NULL, data, size, out);
 	arena_release(&ctx->scratch, mark);
 	return status;
 }

@@ -36,6 +36,7 @@ struct reader {
 	Ctx *ctx;
 	HwTree *tree;
 	int room_objects, room_matrices;
+	bool distances;
 	struct by_gp *by_gp;
 	int n_gp;
 };
@@ -136,7 +137,7 @@ kind_of(const Doc *doc, const char *type)
 	} kinds[] = {
 		{ "Machine", HW_MACHINE }, { "System", HW_MACHINE }, { "Package", HW_PACKAGE }, { "Socket",
 		    HW_PACKAGE },
-		{ "NUMANode", HW_NUMA }, { "PCIDev", HW_PCI }, { "OSDev", HW_OS },
+		{ "NUMANode", HW_NUMA }, { "PCIDev", HW_PCI }, { "OSDev", HW_OS }, { "Core", HW_CORE }, { "PU", HW_PU },
 	};
 	if (strcmp(type, "Bridge") == 0)
 		return strncmp(attribute_or_none(doc, "bridge_type"), "0-", 2) == 0 ? HW_HOST_BRIDGE : HW_BRIDGE;
@@ -248,6 +249,20 @@ object_of_gp(struct reader *r, const Doc *at, int64_t gp, int *out)
 	return OK;
 }
 
+/* A NUMA node: matrices of these alone have the numbers of the operating system. */
+static Status
+object_of_os(struct reader *r, const Doc *at, int64_t os, int *out)
+{
+	const HwTree *tree = r->tree;
+	int i = 0;
+	while (i < tree->n_objects && (tree->object[i].kind != HW_NUMA || tree->object[i].os_index != os))
+		i++;
+	if (i == tree->n_objects)
+		return doc_fail(r->ctx, tree->label, at, BAD_INPUT, "no NUMA node has os_index %lld", (long long)os);
+	*out = i;
+	return OK;
+}
+
 /* The numbers of a list, one after another, over all its elements. */
 struct numbers {
 	const Doc *lists;		/* NULL: none */
@@ -302,7 +317,7 @@ word_number(struct reader *r, const Doc *matrix, const char *word, size_t length
 }
 
 static Status
-read_members(struct reader *r, const Doc *doc, HwMatrix *m)
+read_members(struct reader *r, const Doc *doc, bool by_os, HwMatrix *m)
 {
 	struct numbers indexes = numbers_of(doc, "index_lists");
 	const char *word;
@@ -316,7 +331,7 @@ read_members(struct reader *r, const Doc *doc, HwMatrix *m)
 		if (n == m->n)
 			break;
 		TRY(word_number(r, doc, word, length, true, &gp));
-		TRY(object_of_gp(r, doc, gp, &m->object[n]));
+		TRY(by_os ? object_of_os(r, doc, gp, &m->object[n]) : object_of_gp(r, doc, gp, &m->object[n]));
 		if (seen[m->object[n]])
 			return doc_fail(r->ctx, r->tree->label, doc, BAD_INPUT, "object %lld is in the matrix twice",
 			    (long long)gp);
@@ -353,10 +368,12 @@ read_values(struct reader *r, const Doc *doc, HwMatrix *m)
 }
 
 static bool
-is_wanted(const char *name)
+is_wanted(const struct reader *r, const char *name)
 {
 	static const char *const ends[] = { "Bandwidth", "Hops" };
 	size_t n = strlen(name);
+	if (r->distances && strcmp(name, "NUMALatency") == 0)
+		return true;
 	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
 		if (n >= strlen(ends[i]) && strcmp(name + n - strlen(ends[i]), ends[i]) == 0)
 			return true;
@@ -381,10 +398,11 @@ read_matrix(struct reader *r, const Doc *doc)
 	int64_t n;
 	const char *indexing = attribute(doc, "indexing");
 	HwMatrix m = { .name = attribute_or_none(doc, "name"), .doc = doc };
-	if (!is_wanted(m.name))
+	if (!is_wanted(r, m.name))
 		return OK;
 	TRY(check_name(r, doc, m.name));
-	if (indexing && strcmp(indexing, "gp") != 0)
+	bool by_os = indexing && strcmp(indexing, "os") == 0 && strncmp(m.name, "NUMA", 4) == 0;
+	if (indexing && !by_os && strcmp(indexing, "gp") != 0)
 		return doc_fail(r->ctx, tree->label, doc, BAD_INPUT, "indexing: want gp for devices");
 	if (!doc_get(doc, "nbobjs"))
 		return doc_missing(r->ctx, tree->label, doc, "nbobjs", "the number of objects");
@@ -392,7 +410,7 @@ read_matrix(struct reader *r, const Doc *doc)
 	m.n = (int)n;
 	if (!r->by_gp)
 		TRY(sort_by_gp(r));
-	TRY(read_members(r, doc, &m));
+	TRY(read_members(r, doc, by_os, &m));
 	TRY(read_values(r, doc, &m));
 	TRY(GROW_TEMP(r->ctx, tree->matrix, tree->n_matrices, r->room_matrices));
 	tree->matrix[tree->n_matrices++] = m;
@@ -427,10 +445,10 @@ read_version(struct reader *r)
 }
 
 Status
-hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, HwTree **out)
+hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, bool distances, HwTree **out)
 {
 	Doc *doc;
-	struct reader r = { .ctx = ctx };
+	struct reader r = { .ctx = ctx, .distances = distances };
 	TRY(sniff_no_doctype(ctx, &data, size));
 	TRY(doc_read_xml_texts(ctx, label, data, size, plurals, texts, &doc));
 	TRY(TEMP(ctx, r.tree, 1));

@@ -7,7 +7,9 @@
 #include "format/doc.h"
 #include "model/units.h"
 
-typedef enum { HW_OTHER, HW_MACHINE, HW_PACKAGE, HW_NUMA, HW_HOST_BRIDGE, HW_BRIDGE, HW_PCI, HW_OS } HwKind;
+typedef enum {
+	HW_OTHER, HW_MACHINE, HW_PACKAGE, HW_NUMA, HW_CORE, HW_PU, HW_HOST_BRIDGE, HW_BRIDGE, HW_PCI, HW_OS
+} HwKind;
 
 /* What an OS device is, by the bits of hwloc 3. */
 enum { HW_OS_NETWORK = 1 << 4, HW_OS_OPENFABRICS = 1 << 5 };
@@ -30,7 +32,7 @@ typedef struct {
 	const Doc *doc;			/* its element; NULL: it is not in the file (seen.c) */
 } HwObject;
 
-/* value[i * n + j]: MB/s from object[i] to object[j]; the diagonal has no meaning. */
+/* value[i * n + j]: MB/s from object[i] to object[j], or the distance; the diagonal has no meaning. */
 typedef struct {
 	const char *name;		/* "NVLinkBandwidth" */
 	int n;
@@ -46,12 +48,13 @@ typedef struct {
 	int n_objects;
 	HwObject *object;		/* in the order of the file: before its descendants; object[0]: HW_MACHINE */
 	int n_matrices;
-	HwMatrix *matrix;		/* those between devices: names end in "Bandwidth" or "Hops" */
+	HwMatrix *matrix;		/* names end in "Bandwidth" or "Hops"; with NUMA nodes: NUMALatency, too */
 } HwTree;
 
 /* label, data, size: as of topo_read. Attributes, elements and matrices that are not needed are not looked at, whatever
- * they hold. Fails: BAD_INPUT, LIMIT, NO_MEMORY. Memory: scratch arena. Cost: O(n log n). */
-Status hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, HwTree **out);
+ * they hold. distances: between NUMA nodes, too. Fails: BAD_INPUT, LIMIT, NO_MEMORY. Memory: scratch arena.
+ * Cost: O(n log n). */
+Status hwloc_tree_read(Ctx *ctx, const char *label, const char *data, size_t size, bool distances, HwTree **out);
 
 /* The value of the object's <info> of this name, else NULL. */
 const char *hwloc_info(const Doc *element, const char *name);

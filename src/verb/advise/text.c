@@ -92,6 +92,7 @@ advise_text(const Advice *a, bool all, Text *out)
 		put_class(a, c, out);
 		assumed.classes |= a->class[c].assumed.classes;
 		assumed.most |= a->class[c].assumed.classes && a->class[c].assumed.most;
+		assumed.of_cores |= a->class[c].assumed.of_cores;
 	}
 	put_starred(out, assumed);
 	for (int first = 0, end; first < a->n_classes; first = end) {

@@ -116,6 +116,7 @@ put_guesses(const WhatIf *w, Text *out)
 			Assumed one = job->state == JOB_SAME ? (Assumed){ 0 } : job->guessed[k % 2];
 			all.classes |= one.classes;
 			all.most |= one.classes && one.most;
+			all.of_cores |= one.of_cores;
 		}
 	}
 	if (!all.classes)
