@@ -136,6 +136,10 @@ def cases(work):
                                                                    f"--max-trees 64")
     yield Case("1024 A100 with NICs on rails, one lost, allreduce",
                "--synthetic|server:128 gpu:8 switch:300 nic:8@25 pcie:24 rails|--without nic:s5/nic3 -c allreduce")
+    for servers, gpus in ((8, 18), (8, 72), (16, 36)):
+        for coll in ("allgather", "allreduce"):
+            yield Case(f"{servers * gpus - 1} of {servers * gpus} GPUs in racks of {gpus} {coll}",
+                       f"--synthetic|server:{servers} gpu:{gpus} switch:900 net:50|{lost} -c {coll}")
     for servers in (32, 64):
         yield Case(f"{servers} servers of 4 to 8 A100 allreduce",
                    f"--synthetic|{a100.format(servers)}|-g {some_of_each(servers, servers)} -c allreduce")

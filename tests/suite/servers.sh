@@ -147,6 +147,28 @@ PY
 unequal "switches of no server" 0 "$work/stars.json"
 # Where a server's switch is too slow for such trees.
 right "39 of 40 A100 behind slow switches $c" --synthetic "$(boxes 5 40)" --without s2/gpu3 -c $c
+# Where the switches of large servers and the network limit the rate together: at the bound, by shallow trees.
+shallow() {	# NAME, DEPTH, OPTIONS...
+	local name=$1 most=$2
+	shift 2
+	right "$name" "$@" --summary json
+	if oracle snippet - "$work/err" "$most" <<'PY'; then ok "$name: at the bound, depth $most"; else not_ok \
+		"$name: $(cat "$work/err")"; fi
+import json, sys
+with open(sys.argv[1]) as file:
+    told = json.load(file)
+sys.exit(not told["bound_reached"] or told["depth"] > int(sys.argv[2]))
+PY
+}
+racks() { echo "server:$1 gpu:$2 switch:900 net:50"; }
+for job in "8 18" ${full:+"8 72" "16 36"}; do
+	# shellcheck disable=SC2086
+	shallow "$job, one lost, allgather" 3 --synthetic "$(racks $job)" --without s5/gpu3 -c allgather
+	# shellcheck disable=SC2086
+	shallow "$job, one lost, allreduce" 6 --synthetic "$(racks $job)" --without s5/gpu3 -c allreduce --max-depth 6
+done
+shallow "racks of 36, three lost, reducescatter" 3 --synthetic "$(racks 4 36)" --without s1/gpu3,s2/gpu4,s2/gpu5 \
+	-c reducescatter
 # With at most N trees: of one way each no N trees have a higher rate than N times that of a way, up to where they are
 # at the bound; a few more reach nearly all of it. Trees of one server that leads to all others are shallower.
 few() {	# NAME, TREES, RATE AT LEAST (GB/s), DEPTH AT MOST, OPTIONS...

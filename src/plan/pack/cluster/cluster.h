@@ -12,7 +12,8 @@
 Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
 
 /* Allreduce, allgather or reducescatter over a cluster whose servers differ in size, in the rate of their GPUs, or in
- * the networks that they reach, each with a switch of its own: few trees of one hop between servers (unequal.c).
+ * the networks that they reach, each with a switch of its own: few trees of one hop between servers, or of as many as
+ * their switches leave to the network (unequal.c).
  * bound: of the same request. *out: at the bound, but for rounding, or, where a schedule of these would be too large,
  * of fewer trees a little below it; NULL where the machine is another one, where its servers are equal, where some link
  * is too slow for such trees, and where weights need more than 60 bits. Demands are in order. *lower: where *out is

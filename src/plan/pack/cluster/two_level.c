@@ -373,11 +373,15 @@ make_trees(struct levels *p, bool *good)
 {
 	struct share *share;
 	int n, n_ranks = p->topo->n_ranks;
-	int64_t *load;
+	int64_t *load, sum = 0;
 	Frac unit;
 	TRY(share_trees(p, &share, &n));
 	int64_t edges = (int64_t)n * (n_ranks - 1) * (p->both ? 2 : 1);
 	*good = n > 0 && n <= LIMIT_TREES && edges <= LIMIT_TREE_EDGES;
+	for (int i = 0; i < n && *good; i++) {
+		sum += share[i].weight;
+		*good = sum >> PACKING_BITS == 0;
+	}
 	if (!*good)
 		return OK;
 	TRY(TEMP(p->ctx, p->room, n_ranks));

@@ -24,7 +24,10 @@
  * are images of each other, edge by edge.
  *
  * So there are hardly more trees than hubs. What does not fit is put where it overloads least, unless the linear
- * program of unequal_program.c has a better division, and the rate is that of the most loaded link. */
+ * program of unequal_program.c has a better division, and the rate is that of the most loaded link.
+ *
+ * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
+ * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_pieces.h"
 
@@ -45,16 +48,20 @@ multiply(int64_t a, int64_t b, int64_t *out)
 	return true;
 }
 
+/* Of an allreduce each rank that has an uplink. */
 static Status
 hub_each_rank(struct plan *p)
 {
 	const Cluster *c = &p->c;
-	p->n_hubs = p->topo->n_ranks;
-	TRY(TEMP(p->ctx, p->hub, p->n_hubs));
-	for (int v = 0; v < p->n_hubs; v++)
+	int n = p->topo->n_ranks;
+	TRY(TEMP(p->ctx, p->hub, n));
+	for (int v = 0; v < n; v++)
 		p->hub[v] = (struct hub){ .rank = v, .server = c->of[v], .uplink = -1, .length = 1 };
 	for (int i = c->n_uplinks[p->hub_side] - 1; i >= 0; i--)
 		p->hub[c->uplink[p->hub_side][i].rank].uplink = i;
+	for (int v = 0; v < n; v++)
+		if (p->coll != ALLREDUCE || p->hub[v].uplink >= 0)
+			p->hub[p->n_hubs++] = p->hub[v];
 	return OK;
 }
 
@@ -98,6 +105,22 @@ hub_each_uplink(struct plan *p, bool *good)
 	return OK;
 }
 
+/* Units are such that rooms of switches are whole numbers as well, and halves of all rooms. */
+static int64_t
+finer_units(const struct plan *p)
+{
+	const Cluster *c = &p->c;
+	int64_t finer = 1;
+	bool fits = true;
+	for (int v = 0; v < p->topo->n_ranks && fits && p->copies; v++)
+		for (int side = 0; side < 2 && c->up[v] >= 0; side++) {
+			int64_t capacity = p->topo->link[side ? c->up[v] : c->down[v]].capacity, common;
+			common = gcd64(capacity, c->unit);
+			fits = fits && multiply(finer / gcd64(finer, c->unit / common), c->unit / common, &finer);
+		}
+	return fits && p->copies ? 2 * finer : 1;
+}
+
 /* Weights of hubs and rooms of uplinks in units that make all of them whole numbers: the rate is that of `sum`. */
 static Status
 scale(struct plan *p, bool *good)
@@ -114,7 +137,9 @@ scale(struct plan *p, bool *good)
 		return OK;
 	common = gcd64(times, common);
 	times /= common;
-	int64_t length = (int64_t)p->rate.num / common;
+	int64_t length = (int64_t)p->rate.num / common, finer = finer_units(p);
+	*good = multiply(times, finer, &times) && multiply(length, finer, &length);
+	p->times = times;
 	for (int side = 0; side < 2; side++)
 		TRY(TEMP(p->ctx, p->room[side], c->n_uplinks[side]));
 	TRY(TEMP(p->ctx, p->reserved, c->n_uplinks[0]));
@@ -126,23 +151,15 @@ scale(struct plan *p, bool *good)
 	for (int h = 0; h < p->n_hubs && *good; h++)
 		*good = multiply(p->hub[h].length, length, &p->hub[h].length)
 		    && (sum * (Wide)length) >> WEIGHT_BITS == 0;
+	/* What the ranks of a server have together is counted, too. */
+	*good = *good && (!p->copies || (sum * (Wide)length >> WEIGHT_BITS == 0
+	    && sum * (Wide)length * p->topo->n_ranks >> WEIGHT_BITS == 0));
 	if (p->coll == ALLREDUCE)
 		p->room[1] = p->room[0];
 	return OK;
 }
 
 /* ---- filling the uplinks ---- */
-
-/* Do these two networks, of the hubs' side and the other, lead to each other? */
-static bool
-joined(const struct plan *p, int own, int uplink)
-{
-	const Cluster *c = &p->c;
-	int a = c->uplink[p->hub_side][own].network, b = c->uplink[p->leaf_side][uplink].network;
-	size_t from = (size_t)(p->hub_side == UPLINK_OUT ? a : b), to = (size_t)(p->hub_side == UPLINK_OUT ? b : a);
-	size_t n = (size_t)c->n_networks;
-	return c->between[from * n + to].n >= 0 && (p->coll != ALLREDUCE || c->between[to * n + from].n >= 0);
-}
 
 /* What trees of this hub find on an uplink of its server. */
 static int64_t
@@ -190,7 +207,7 @@ widest_uplinks(const struct plan *p, const struct hub *hub, int s, int64_t lengt
 			    || ((*own == hub->uplink) == (a == hub->uplink)
 			    && room <= p->room[p->leaf_side][*uplink])))))
 				continue;
-			if (!joined(p, a, b))
+			if (!unequal_joined(p, a, b))
 				continue;
 			best = least;
 			*uplink = b;
@@ -328,6 +345,27 @@ fill_whole(struct plan *p, int *n, bool *good)
 	return *good ? fill_hubs(p, n, good) : OK;
 }
 
+/* Hubs of equal lengths first, which make fewest pieces. */
+static Status
+fill_copies(struct plan *p, bool *good)
+{
+	int n;
+	*good = p->coll != ALLREDUCE || cluster_sides_agree(&p->c);
+	if (!*good)
+		return OK;
+	TRY(hub_each_rank(p));
+	TRY(scale(p, good));
+	if (*good)
+		TRY(fill(p, good));
+	if (p->coll == ALLREDUCE && !(*good && fits(p)))
+		TRY(fill_hubs(p, &n, good));
+	for (int i = 0; i < p->c.n_uplinks[0] && *good; i++) {
+		p->room[0][i] += p->coll == ALLREDUCE ? p->reserved[i] : 0;
+		p->reserved[i] = 0;
+	}
+	return *good ? unequal_add_copies(p) : OK;
+}
+
 static Status
 plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 {
@@ -338,14 +376,15 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
 	if (!*good)
 		return OK;
-	if (!p->whole)
+	if (p->copies)
+		TRY(fill_copies(p, good));
+	else if (!p->whole)
 		TRY(fill_hubs(p, &n, good));
-	if (p->whole || !*good)
+	if (p->whole || (!*good && !p->copies))
 		TRY(fill_whole(p, &n, good));
-	if (!*good)
-		return OK;
-	TRY(unequal_make_trees(p, n, pack));
-	return set_unit(p, bound, pack, good);
+	if (*good)
+		TRY(p->copies ? unequal_spread_trees(p, pack, good) : unequal_make_trees(p, n, pack));
+	return *good ? set_unit(p, bound, pack, good) : OK;
 }
 
 /* *out: NULL where there are none. p: what is planned, and whether of whole trees. */
@@ -370,20 +409,36 @@ pack_hubs(struct plan *p, const Bound *bound, Packing **out)
 	return OK;
 }
 
+/* b: may be NULL, as a may be. */
+static bool
+is_faster(const Packing *a, const Packing *b, Collective coll, int n_ranks)
+{
+	Frac rate, other;
+	return a && pack_rate(a, coll, n_ranks, &rate)
+	    && (!b || !pack_rate(b, coll, n_ranks, &other) || frac_cmp(rate, other) > 0);
+}
+
 Status
 pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out, Packing **lower)
 {
-	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll };
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll }, more = p;
 	Bound proof = *bound;
-	Packing *pack;
+	Packing *pack, *other = NULL;
 	*out = *lower = NULL;
 	TRY(pack_hubs(&p, bound, &pack));
+	pack_note_reached(pack, coll, topo->n_ranks, &proof);
+	bool whole = pack && p.whole;
+	more.copies = true;
+	if (!proof.reached && !whole)
+		TRY(pack_hubs(&more, bound, &other));
+	if (is_faster(other, pack, coll, topo->n_ranks))
+		pack = other;
 	if (!pack)
 		return OK;
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	/* The linear program would have no fewer edges. */
-	*(proof.reached || p.whole ? out : lower) = pack;
-	pack->too_large = p.whole && !proof.reached;
+	*(proof.reached || whole ? out : lower) = pack;
+	pack->too_large = whole && !proof.reached;
 	if (pack->too_large)
 		log_verbose(ctx, "unequal servers: %d trees below the bound: those at it have more than %d edges",
 		    pack->n_trees, LIMIT_TREE_EDGES);

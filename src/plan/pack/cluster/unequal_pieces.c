@@ -38,3 +38,13 @@ unequal_add_piece(struct plan *p, int h, int s, int uplink, int own, int64_t len
 		p->room[p->hub_side][own] -= length;
 	return OK;
 }
+
+bool
+unequal_joined(const struct plan *p, int own, int uplink)
+{
+	const Cluster *c = &p->c;
+	int a = c->uplink[p->hub_side][own].network, b = c->uplink[p->leaf_side][uplink].network;
+	size_t from = (size_t)(p->hub_side == UPLINK_OUT ? a : b), to = (size_t)(p->hub_side == UPLINK_OUT ? b : a);
+	size_t n = (size_t)c->n_networks;
+	return c->between[from * n + to].n >= 0 && (p->coll != ALLREDUCE || c->between[to * n + from].n >= 0);
+}

@@ -2,6 +2,7 @@
 #ifndef BLINK_PLAN_PACK_CLUSTER_UNEQUAL_PIECES_H
 #define BLINK_PLAN_PACK_CLUSTER_UNEQUAL_PIECES_H
 
+#include "model/blocks.h"
 #include "plan/pack/cluster/servers.h"
 
 struct hub {
@@ -17,6 +18,12 @@ struct piece {
 	int uplink, own, next;
 };
 
+/* The trees of a hub, from `begin` on, enter a server here as well; next: of the same hub, or -1. */
+struct copy {
+	int64_t begin;
+	int uplink, own, next;
+};
+
 struct plan {
 	Ctx *ctx;
 	const Topology *topo;
@@ -25,6 +32,7 @@ struct plan {
 	Side hub_side, leaf_side;
 	Frac rate;		/* the bound, in units of capacity */
 	bool whole;		/* no tree is divided among uplinks */
+	bool copies;		/* trees enter a server over several uplinks, and GPUs pass on what they have */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;
 	struct hub *hub;
@@ -33,6 +41,20 @@ struct plan {
 	int n_pieces, piece_room;
 	struct piece *piece;
 	int *first, *last;	/* pieces of [hub * n_servers + server]; -1: none */
+	int64_t times;		/* weights in a unit of capacity */
+	int n_copies, copy_room;
+	struct copy *copy;
+	int *first_copy;	/* of each hub; -1: none */
+};
+
+/* Edges of a tree that is being made. */
+struct edges {
+	const struct plan *p;
+	Edge *there, *back;
+	int n;
+	bool turns;		/* a tree is in the order in which ranks come after its hub */
+	Blocks blocks;
+	int *place, *rank;	/* of each rank, and that at each place */
 };
 
 /* The uplink of server s that trees over an uplink of another server enter by first: of the same number, where networks
@@ -47,13 +69,36 @@ Status unequal_add_piece(struct plan *p, int h, int s, int uplink, int own, int6
  * *good: false: it has no solution, or is too large; p->hub and all pieces are as before. Fails: NO_MEMORY. */
 Status unequal_by_program(struct plan *p, bool *good);
 
+/* Do these two uplinks, of the hubs' side and the other, lead to each other? */
+bool unequal_joined(const struct plan *p, int own, int uplink);
+
+/* More entries of trees, where switches have no room for the trees that the pieces make (unequal_copies.c). */
+Status unequal_add_copies(struct plan *p);
+
+/* Weight that a rank may send to others of its server, or have from them, over its switch. */
+int64_t unequal_switch_room(const struct plan *p, int rank, bool out);
+
 /* May a schedule have n trees of all ranks? */
 bool unequal_may_have(const struct plan *p, int n);
 
 /* The number of trees that the pieces make, and whether a schedule may have as many. */
 Status unequal_count_trees(struct plan *p, int *n, bool *good);
 
+/* No edges yet; room for those of a tree. */
+Status unequal_new_edges(const struct plan *p, struct edges *out);
+
+/* One more, within a server, or over these uplinks. */
+Status unequal_add_near(struct edges *m, int src, int dst);
+Status unequal_add_far(struct edges *m, int own, int uplink);
+
+/* A tree of the edges, of the hub of a rank. */
+Status unequal_arrange(const struct edges *m, int rank, Tree *out);
+
 /* These n trees, with the lengths of their pieces as weights. */
 Status unequal_make_trees(struct plan *p, int n, Packing *pack);
+
+/* Trees of pieces and copies, which pass on in their servers what these have room for (unequal_spread.c). *good: false:
+ * a schedule may not have as many. */
+Status unequal_spread_trees(struct plan *p, Packing *pack, bool *good);
 
 #endif

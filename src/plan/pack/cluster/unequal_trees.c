@@ -1,5 +1,4 @@
 /* Trees of hubs (unequal.c), once their pieces are known. */
-#include "model/blocks.h"
 #include "plan/pack/cluster/unequal_pieces.h"
 
 #include <string.h>
@@ -7,35 +6,31 @@
 struct maker {
 	struct plan *p;
 	int *at;		/* of each server: the piece that trees are at */
-	Edge *there, *back;
-	int n_edges;
-	bool turns;		/* a tree is in the order in which ranks come after its hub */
-	Blocks blocks;
-	int *place, *rank;	/* of each rank, and that at each place */
+	struct edges edges;
 	Packing *pack;
 };
 
-static Status
-add_near(struct maker *m, int src, int dst)
+Status
+unequal_add_near(struct edges *m, int src, int dst)
 {
 	const struct plan *p = m->p;
 	if (p->coll != REDUCESCATTER)
-		TRY(cluster_near_edge(&p->c, src, dst, &m->there[m->n_edges]));
+		TRY(cluster_near_edge(&p->c, src, dst, &m->there[m->n]));
 	if (p->coll != ALLGATHER)
-		TRY(cluster_near_edge(&p->c, dst, src, &m->back[m->n_edges]));
-	m->n_edges++;
+		TRY(cluster_near_edge(&p->c, dst, src, &m->back[m->n]));
+	m->n++;
 	return OK;
 }
 
-static Status
-add_far(struct maker *m, const struct piece *piece)
+Status
+unequal_add_far(struct edges *m, int own, int uplink)
 {
 	const struct plan *p = m->p;
 	if (p->coll != REDUCESCATTER)
-		TRY(cluster_far_edge(&p->c, piece->own, piece->uplink, &m->there[m->n_edges]));
+		TRY(cluster_far_edge(&p->c, own, uplink, &m->there[m->n]));
 	if (p->coll != ALLGATHER)
-		TRY(cluster_far_edge(&p->c, piece->uplink, piece->own, &m->back[m->n_edges]));
-	m->n_edges++;
+		TRY(cluster_far_edge(&p->c, uplink, own, &m->back[m->n]));
+	m->n++;
 	return OK;
 }
 
@@ -49,22 +44,22 @@ rename_ranks(const int *name, Edge *edge, int n)
 }
 
 /* A tree of the edges: the first of equal ranks is the lowest one, or the next one. */
-static Status
-arrange(const struct maker *m, const struct hub *hub, Tree *out)
+Status
+unequal_arrange(const struct edges *m, int rank, Tree *out)
 {
 	const struct plan *p = m->p;
 	int n = p->topo->n_ranks;
 	bool into = p->coll == REDUCESCATTER;
 	for (int r = 0; m->turns && r < n; r++) {
-		m->place[r] = blocks_turns(&m->blocks, hub->rank, r);
+		m->place[r] = blocks_turns(&m->blocks, rank, r);
 		m->rank[m->place[r]] = r;
 	}
 	if (m->turns) {
-		rename_ranks(m->place, m->there, m->n_edges);
-		rename_ranks(m->place, m->back, m->n_edges);
+		rename_ranks(m->place, m->there, m->n);
+		rename_ranks(m->place, m->back, m->n);
 	}
 	TRY(tree_arrange(p->ctx, n, into ? REDUCE : p->coll == ALLREDUCE ? ALLREDUCE : BROADCAST,
-	    m->turns ? 0 : hub->rank, into ? m->back : m->there, into ? m->there : m->back, m->n_edges, out));
+	    m->turns ? 0 : rank, into ? m->back : m->there, into ? m->there : m->back, m->n, out));
 	if (m->turns) {
 		out->root = m->rank[out->root];
 		rename_ranks(m->rank, out->down, out->n_down);
@@ -79,18 +74,18 @@ add_tree(struct maker *m, const struct hub *hub, int64_t weight)
 	const struct plan *p = m->p;
 	const Cluster *c = &p->c;
 	Packing *pack = m->pack;
-	m->n_edges = 0;
+	m->edges.n = 0;
 	for (int s = 0; s < c->n_servers; s++) {
 		int entry = s == hub->server ? hub->rank : c->uplink[p->leaf_side][p->piece[m->at[s]].uplink].rank;
 		if (s != hub->server)
-			TRY(add_far(m, &p->piece[m->at[s]]));
+			TRY(unequal_add_far(&m->edges, p->piece[m->at[s]].own, p->piece[m->at[s]].uplink));
 		for (int i = 0; i < c->server[s].n; i++)
 			if (c->rank[c->server[s].first + i] != entry)
-				TRY(add_near(m, entry, c->rank[c->server[s].first + i]));
+				TRY(unequal_add_near(&m->edges, entry, c->rank[c->server[s].first + i]));
 	}
 	pack->demand[pack->n_trees] = p->coll == ALLREDUCE ? 0 : hub->rank;
 	pack->weight[pack->n_trees] = weight;
-	return arrange(m, hub, &pack->tree[pack->n_trees++]);
+	return unequal_arrange(&m->edges, hub->rank, &pack->tree[pack->n_trees++]);
 }
 
 /* Trees of hub h, or their number alone. */
@@ -135,17 +130,20 @@ unequal_count_trees(struct plan *p, int *n, bool *good)
 	return OK;
 }
 
-/* Servers of equal sizes, in units of servers? */
-static Status
-find_units(struct maker *m)
+Status
+unequal_new_edges(const struct plan *p, struct edges *out)
 {
-	const struct plan *p = m->p;
-	TRY(blocks_find(p->ctx, p->topo, &m->blocks));
-	m->turns = m->blocks.n > 2;
+	int n = p->topo->n_ranks;
+	*out = (struct edges){ .p = p };
+	TRY(blocks_find(p->ctx, p->topo, &out->blocks));
+	/* Servers of equal sizes, in units of servers? */
+	out->turns = out->blocks.n > 2;
 	for (int s = 1; s < p->c.n_servers; s++)
-		m->turns &= p->c.server[s].n == p->c.server[0].n;
-	TRY(TEMP(p->ctx, m->place, p->topo->n_ranks));
-	return TEMP(p->ctx, m->rank, p->topo->n_ranks);
+		out->turns &= p->c.server[s].n == p->c.server[0].n;
+	TRY(TEMP(p->ctx, out->place, n));
+	TRY(TEMP(p->ctx, out->rank, n));
+	TRY(TEMP(p->ctx, out->there, n));
+	return TEMP(p->ctx, out->back, n);
 }
 
 Status
@@ -153,10 +151,8 @@ unequal_make_trees(struct plan *p, int n, Packing *pack)
 {
 	struct maker m = { .p = p, .pack = pack };
 	int again = 0;
-	TRY(find_units(&m));
+	TRY(unequal_new_edges(p, &m.edges));
 	TRY(TEMP(p->ctx, m.at, p->c.n_servers));
-	TRY(TEMP(p->ctx, m.there, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, m.back, p->topo->n_ranks));
 	TRY(pack_room(p->ctx, n, true, pack));
 	for (int h = 0; h < p->n_hubs; h++)
 		TRY(make_hub(&m, h, &again));

@@ -1,0 +1,305 @@
+/* Servers that a tree enters over several uplinks. Where a switch, and not the network, limits the trees of unequal.c,
+ * uplinks have room for more than one entry of a tree:
+ *
+ *     8 servers of 72 GPUs, one of which lost a GPU, with 900 GB/s of each GPU to the switch of its server and 50 GB/s
+ *     to the network: a GPU receives 574 parts of the buffer at 950 GB/s, so that of each part 50 / 950 of the GPUs
+ *     of a server, 3.8, have it from the network, and send it to 18 others each
+ *
+ * What a GPU must receive beyond the room of its switch comes from the network, and of an allreduce, for which links
+ * count in both directions, what a server cannot pass on inside, too. Such quotas are filled uplink by uplink, each
+ * from the hubs whose own uplinks have most room left, in whole trees: the largest first, as in a matrix of zeros and
+ * ones with given sums (Gale 1957, Ryser 1957). What is left of a whole tree goes first, between uplinks that have as
+ * much of it left. An uplink that its own hub cannot use, as those of other rails, has the data of others of its
+ * server. */
+#include "base/array.h"
+#include "plan/pack/cluster/unequal_pieces.h"
+
+#include <string.h>
+
+struct quotas {
+	struct plan *p;
+	int64_t all;		/* weight of all hubs */
+	int64_t *length;	/* of each rank: of its own hub */
+	int *hub_of;		/* of each rank; -1: none */
+	int *first_hub, *hub;	/* by server */
+	int64_t *enters;	/* of each rank: what it has from the network */
+	int64_t *quota;		/* of each uplink to the leaves: what else is to enter there */
+	int64_t *out;		/* room of each uplink of the hubs */
+	bool *taken;		/* hub * n_ranks + rank: it enters there */
+	int *n_copies;		/* of each hub */
+};
+
+static int64_t
+least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t
+above_zero(int64_t a)
+{
+	return a > 0 ? a : 0;
+}
+
+int64_t
+unequal_switch_room(const struct plan *p, int rank, bool out)
+{
+	const Cluster *c = &p->c;
+	if (c->up[rank] < 0)
+		return 0;
+	int64_t up = p->topo->link[c->up[rank]].capacity, down = p->topo->link[c->down[rank]].capacity;
+	int64_t capacity = p->coll == ALLREDUCE ? least(up, down) : out == (p->coll != REDUCESCATTER) ? up : down;
+	Wide room = (Wide)capacity * p->times / c->unit;
+	return room >> 60 != 0 ? INT64_C(1) << 60 : (int64_t)room;
+}
+
+/* ---- what is known of hubs and pieces ---- */
+
+static Status
+list_hubs(struct quotas *q)
+{
+	const struct plan *p = q->p;
+	int n = p->topo->n_ranks, n_servers = p->c.n_servers;
+	TRY(TEMP(p->ctx, q->length, n));
+	TRY(TEMP(p->ctx, q->hub_of, n));
+	TRY(TEMP(p->ctx, q->first_hub, n_servers + 1));
+	TRY(TEMP(p->ctx, q->hub, p->n_hubs));
+	TRY(TEMP(p->ctx, q->n_copies, p->n_hubs));
+	memset(q->hub_of, -1, (size_t)n * sizeof *q->hub_of);
+	for (int h = 0; h < p->n_hubs; h++) {
+		q->all += p->hub[h].length;
+		q->length[p->hub[h].rank] += p->hub[h].length;
+		q->hub_of[p->hub[h].rank] = h;
+		q->first_hub[p->hub[h].server + 1]++;
+	}
+	for (int s = 0; s < n_servers; s++)
+		q->first_hub[s + 1] += q->first_hub[s];
+	for (int h = p->n_hubs - 1; h >= 0; h--)
+		q->hub[--q->first_hub[p->hub[h].server + 1]] = h;
+	for (int s = 0; s < n_servers; s++)
+		q->first_hub[s] = q->first_hub[s + 1];
+	q->first_hub[n_servers] = p->n_hubs;
+	return OK;
+}
+
+static Status
+list_pieces(struct quotas *q)
+{
+	const struct plan *p = q->p;
+	const struct uplink *leaf = p->c.uplink[p->leaf_side];
+	size_t n = (size_t)p->topo->n_ranks, n_pairs = (size_t)p->n_hubs * (size_t)p->c.n_servers;
+	TRY(TEMP(p->ctx, q->enters, n));
+	TRY(TEMP(p->ctx, q->taken, n * (size_t)p->n_hubs));
+	for (size_t at = 0; at < n_pairs; at++) {
+		int64_t begin = 0;
+		for (int i = p->first[at]; i >= 0; begin = p->piece[i].end, i = p->piece[i].next) {
+			int rank = leaf[p->piece[i].uplink].rank;
+			q->enters[rank] += p->piece[i].end - begin;
+			q->taken[at / (size_t)p->c.n_servers * n + (size_t)rank] = true;
+		}
+	}
+	for (int h = 0; h < p->n_hubs; h++)
+		q->taken[(size_t)h * n + (size_t)p->hub[h].rank] = true;
+	return OK;
+}
+
+/* ---- quotas ---- */
+
+/* What rank v must have from the network, beyond what enters there. */
+static int64_t
+need_of(const struct quotas *q, int v)
+{
+	return above_zero(q->all - q->length[v] - q->enters[v] - unequal_switch_room(q->p, v, false));
+}
+
+/* What a server must have from the network besides, as it cannot pass it on over its switch. */
+static int64_t
+lack_of(const struct quotas *q, const struct cluster_server *server)
+{
+	const struct plan *p = q->p;
+	Wide inside = 0, room = 0, lack;
+	for (int i = 0; i < server->n; i++) {
+		int v = p->c.rank[server->first + i];
+		inside += q->all - q->length[v] - q->enters[v];
+		room += unequal_switch_room(p, v, true);
+	}
+	lack = inside - (p->coll == ALLREDUCE ? room / 2 : room);
+	return lack > 0 && lack >> 60 == 0 ? (int64_t)lack : 0;
+}
+
+/* Room of an uplink for what enters. */
+static int64_t
+room_of(const struct plan *p, int uplink)
+{
+	return above_zero(p->room[p->leaf_side][uplink]);
+}
+
+/* Up to `more` for the uplinks of a server, in proportion to their rooms. */
+static void
+divide_quota(struct quotas *q, const struct cluster_server *server, int64_t more)
+{
+	const struct plan *p = q->p;
+	int first = server->first_uplink[p->leaf_side], n = server->n_uplinks[p->leaf_side];
+	Wide room = 0;
+	for (int i = first; i < first + n; i++)
+		room += room_of(p, i) - q->quota[i];
+	for (int i = first; i < first + n && room > 0; i++) {
+		int64_t left = room_of(p, i) - q->quota[i];
+		int64_t part = least(left, (int64_t)(((Wide)more * left + room - 1) / room));
+		q->quota[i] += part;
+		more -= part;
+		room -= left;
+	}
+}
+
+/* Of an allreduce: half of each uplink, as the other half sends, but no more than is wanted in all; false: this is
+ * less. */
+static bool
+take_halves(struct quotas *q, const struct cluster_server *server, int64_t want)
+{
+	const struct plan *p = q->p;
+	int first = server->first_uplink[p->leaf_side], n = server->n_uplinks[p->leaf_side];
+	int64_t sum = 0;
+	for (int i = first; i < first + n; i++) {
+		int64_t entered = q->enters[p->c.uplink[p->leaf_side][i].rank];
+		int64_t half = p->c.uplink[p->leaf_side][i].capacity * p->times / 2 - entered;
+		q->quota[i] = above_zero(least(half, room_of(p, i)));
+		sum += q->quota[i];
+	}
+	if (sum < want)
+		memset(q->quota + first, 0, (size_t)n * sizeof *q->quota);
+	for (int whole = 0; whole < 2 && sum > want; whole++)
+		for (int i = first; i < first + n && sum > want; i++) {
+			int64_t part = whole ? q->quota[i] : q->quota[i] % p->hub[0].length;
+			part = least(part, sum - want);
+			q->quota[i] -= part;
+			sum -= part;
+		}
+	return sum == want;
+}
+
+static Status
+set_quotas(struct quotas *q)
+{
+	const struct plan *p = q->p;
+	TRY(TEMP(p->ctx, q->quota, p->c.n_uplinks[p->leaf_side]));
+	for (int s = 0; s < p->c.n_servers; s++) {
+		const struct cluster_server *server = &p->c.server[s];
+		int64_t lack = lack_of(q, server), sum = 0;
+		if (p->coll == ALLREDUCE && take_halves(q, server, lack))
+			continue;
+		for (int i = 0; i < server->n_uplinks[p->leaf_side]; i++) {
+			int at = server->first_uplink[p->leaf_side] + i;
+			int v = p->c.uplink[p->leaf_side][at].rank;
+			int64_t part = least(need_of(q, v), room_of(p, at));
+			q->quota[at] = part;
+			q->enters[v] += part;
+			sum += part;
+		}
+		divide_quota(q, server, above_zero(lack - sum));
+	}
+	return OK;
+}
+
+/* ---- copies ---- */
+
+static Status
+add_copy(struct quotas *q, int h, int own, int uplink, int64_t weight)
+{
+	struct plan *p = q->p;
+	int64_t end = p->hub[h].length;
+	TRY(GROW_TEMP(p->ctx, p->copy, p->n_copies, p->copy_room));
+	p->copy[p->n_copies] = (struct copy){ .begin = end - weight, .uplink = uplink, .own = own,
+	    .next = p->first_copy[h] };
+	p->first_copy[h] = p->n_copies++;
+	q->taken[(size_t)h * (size_t)p->topo->n_ranks + (size_t)p->c.uplink[p->leaf_side][uplink].rank] = true;
+	q->n_copies[h]++;
+	q->quota[uplink] -= weight;
+	q->out[own] -= weight;
+	return OK;
+}
+
+static bool
+is_taken(const struct quotas *q, int h, int uplink)
+{
+	const struct plan *p = q->p;
+	return q->taken[(size_t)h * (size_t)p->topo->n_ranks
+	    + (size_t)p->c.uplink[p->leaf_side][uplink].rank];
+}
+
+/* The hub whose data goes over this uplink of its server: that of its rank, else the one with the fewest copies. -1:
+ * none. */
+static int
+hub_over(const struct quotas *q, int own, int uplink, bool relays)
+{
+	const struct plan *p = q->p;
+	int v = p->c.uplink[p->hub_side][own].rank, s = p->c.of[v], best = -1;
+	int direct = q->hub_of[v];
+	if (direct >= 0 && !is_taken(q, direct, uplink))
+		return direct;
+	if (!relays || s == p->c.of[p->c.uplink[p->leaf_side][uplink].rank])
+		return -1;
+	for (int i = q->first_hub[s]; i < q->first_hub[s + 1]; i++) {
+		int h = q->hub[i];
+		if (!is_taken(q, h, uplink) && (best < 0 || q->n_copies[h] < q->n_copies[best]))
+			best = h;
+	}
+	return best;
+}
+
+/* The uplink with most room for a copy of weight `part`, or with just this beyond whole trees. *h: of what hub. */
+static int
+widest_out(const struct quotas *q, int uplink, int64_t part, bool relays, int *h)
+{
+	const struct plan *p = q->p;
+	int64_t best = 0;
+	int own = -1, n = p->c.n_uplinks[p->hub_side];
+	for (int i = 0; i < n; i++) {
+		int o = (uplink + 1 + i) % n;
+		if (q->out[o] <= best || !unequal_joined(p, o, uplink))
+			continue;
+		int hub = hub_over(q, o, uplink, relays);
+		if (hub < 0 || (part && q->out[o] % p->hub[hub].length != part))
+			continue;
+		best = q->out[o];
+		own = o;
+		*h = hub;
+	}
+	return own;
+}
+
+/* One more copy into the uplink, of at most `most`. *found: false: there is none. */
+static Status
+fill_quota(struct quotas *q, int uplink, int64_t most, bool exact, bool *found)
+{
+	int h = -1, own = exact ? widest_out(q, uplink, most, false, &h) : -1;
+	for (int relays = 0; relays < 2 && own < 0; relays++)
+		own = widest_out(q, uplink, 0, relays, &h);
+	*found = own >= 0;
+	return *found ? add_copy(q, h, own, uplink, least(most, least(q->p->hub[h].length, q->out[own]))) : OK;
+}
+
+Status
+unequal_add_copies(struct plan *p)
+{
+	struct quotas q = { .p = p };
+	int n = p->c.n_uplinks[p->leaf_side];
+	int64_t whole = p->hub[0].length;
+	bool found;
+	p->n_copies = 0;
+	TRY(TEMP(p->ctx, p->first_copy, p->n_hubs));
+	memset(p->first_copy, -1, (size_t)p->n_hubs * sizeof *p->first_copy);
+	TRY(list_hubs(&q));
+	TRY(list_pieces(&q));
+	TRY(set_quotas(&q));
+	TRY(TEMP(p->ctx, q.out, p->c.n_uplinks[p->hub_side]));
+	for (int o = 0; o < p->c.n_uplinks[p->hub_side]; o++)
+		q.out[o] = p->room[p->hub_side][o] - (p->coll == ALLREDUCE ? q.quota[o] : 0);
+	for (int i = 0; i < n; i++)
+		if (q.quota[i] % whole > 0)
+			TRY(fill_quota(&q, i, q.quota[i] % whole, true, &found));
+	for (int i = 0; i < n; i++)
+		for (found = true; q.quota[i] > 0 && found;)
+			TRY(fill_quota(&q, i, q.quota[i], false, &found));
+	return OK;
+}

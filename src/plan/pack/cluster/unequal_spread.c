@@ -1,0 +1,516 @@
+/* Trees of hubs with several entries in a server (unequal_copies.c). Those that a tree enters send it to the others of
+ * their server, each as much as its link to the switch has room for: shares of entries are scaled until all GPUs send
+ * as much as they may in all trees, and trees, the heaviest first, keep to that. Where an entry has less than its share
+ * by rounding, others send that have the data from an entry; and what no GPU has room for at the whole weight of a tree
+ * is divided into arcs, one after the other, around:
+ *
+ *     weight of the tree       0 ---------------------- w
+ *     a sends to two, of         +++++++++++++++++++++++    and b, which has this much room left, and c
+ *     to one more                bbbbbbbbbbcccccccccccc     send it to one: two trees, of b's weight and of c's
+ *
+ * So there are at most as many more trees as GPUs whose room is used up. */
+#include "plan/pack/cluster/unequal_pieces.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A part of the trees of a hub that has the same entries. */
+struct slot {
+	int hub, number;
+	int64_t begin, end;
+};
+
+struct spread {
+	struct plan *p;
+	int n_slots;
+	struct slot *slot;
+	/* Of each rank, in weights: what it may still send in its server; what later trees need of that at least. */
+	int64_t *room, *due;
+	/* What it is to send in all trees that are not made; its part of what the entries of a tree send. */
+	double *planned, *part;
+	/* Of the current slot: its weight; of each rank, to how many others it sends all of it, and to one an arc of
+	 * it, from arc_begin on around; the sum of that. */
+	int64_t weight, *sent, *arc, *arc_begin, arc_end;
+	int *count;
+	int *own, *uplink;	/* of an entry; -1: of the hub */
+	bool *main;		/* it is the one entry that its server always has */
+	int *member, *n_entries;	/* by server, entries first */
+	struct edges edges;
+	int n_trees, n_left, most_trees;	/* made, at most; slots that are to be; of all */
+	int *hub_of;		/* of each tree */
+	Packing *pack;
+};
+
+/* ---- slots ---- */
+
+static const struct piece *
+piece_at(const struct plan *p, int h, int s, int64_t at)
+{
+	int i = p->first[(size_t)h * (size_t)p->c.n_servers + (size_t)s];
+	while (p->piece[i].end <= at)
+		i = p->piece[i].next;
+	return &p->piece[i];
+}
+
+/* Where the entries of hub h next change. */
+static int64_t
+end_of(const struct plan *p, int h, int64_t begin)
+{
+	int64_t end = p->hub[h].length;
+	for (int s = 0; s < p->c.n_servers; s++)
+		if (s != p->hub[h].server && piece_at(p, h, s, begin)->end < end)
+			end = piece_at(p, h, s, begin)->end;
+	for (int i = p->first_copy[h]; i >= 0; i = p->copy[i].next)
+		if (p->copy[i].begin > begin && p->copy[i].begin < end)
+			end = p->copy[i].begin;
+	return end;
+}
+
+static int
+compare_slots(const void *a, const void *b)
+{
+	const struct slot *x = a, *y = b;
+	int64_t v = x->end - x->begin, w = y->end - y->begin;
+	return v != w ? (v < w) - (v > w) : (x->number > y->number) - (x->number < y->number);
+}
+
+static int
+list_slots(struct spread *m)
+{
+	const struct plan *p = m->p;
+	int n = 0;
+	for (int h = 0; h < p->n_hubs; h++)
+		for (int64_t begin = 0, end; begin < p->hub[h].length; begin = end) {
+			end = end_of(p, h, begin);
+			if (m->slot)
+				m->slot[n] = (struct slot){ h, n, begin, end };
+			n++;
+		}
+	return n;
+}
+
+/* ---- a tree ---- */
+
+static void
+put_entry(struct spread *m, int v, int own, int uplink, bool main)
+{
+	const Cluster *c = &m->p->c;
+	int s = c->of[v], first = c->server[s].first, n = m->n_entries[s]++, i = n;
+	while (m->member[first + i] != v)
+		i++;
+	m->member[first + i] = m->member[first + n];
+	m->member[first + n] = v;
+	m->own[v] = own;
+	m->uplink[v] = uplink;
+	m->main[v] = main;
+}
+
+static void
+find_entries(struct spread *m, const struct slot *slot)
+{
+	const struct plan *p = m->p;
+	const struct uplink *leaf = p->c.uplink[p->leaf_side];
+	const struct hub *hub = &p->hub[slot->hub];
+	memcpy(m->member, p->c.rank, (size_t)p->topo->n_ranks * sizeof *m->member);
+	memset(m->n_entries, 0, (size_t)p->c.n_servers * sizeof *m->n_entries);
+	memset(m->main, 0, (size_t)p->topo->n_ranks * sizeof *m->main);
+	put_entry(m, hub->rank, -1, -1, true);
+	for (int s = 0; s < p->c.n_servers; s++) {
+		const struct piece *piece = s == hub->server ? NULL : piece_at(p, slot->hub, s, slot->begin);
+		if (piece)
+			put_entry(m, leaf[piece->uplink].rank, piece->own, piece->uplink, true);
+	}
+	for (int i = p->first_copy[slot->hub]; i >= 0; i = p->copy[i].next)
+		if (p->copy[i].begin <= slot->begin)
+			put_entry(m, leaf[p->copy[i].uplink].rank, p->copy[i].own, p->copy[i].uplink, false);
+}
+
+/* ---- who sends ---- */
+
+/* What rank v may still send for its slot. */
+static int64_t
+left_of(const struct spread *m, int v)
+{
+	return m->room[v] - m->sent[v] - m->due[v] + (m->main[v] ? m->weight : 0);
+}
+
+/* What it has beyond what it is to send later. */
+static double
+surplus_of(const struct spread *m, int v)
+{
+	return (double)(m->room[v] - m->sent[v]) - m->planned[v];
+}
+
+/* Of n ranks with room for all of the slot, the one with most beyond what it is to send later; -1: none. */
+static int
+best_sender(const struct spread *m, const int *rank, int n)
+{
+	int best = -1;
+	for (int i = 0; i < n; i++)
+		if (left_of(m, rank[i]) >= m->weight
+		    && (best < 0 || surplus_of(m, rank[i]) > surplus_of(m, best)))
+			best = rank[i];
+	return best;
+}
+
+/* An entry, unless that has less than it is to send later, while others have more. -1: none has room. */
+static int
+choose_sender(const struct spread *m, const int *member, int n, int n_entries)
+{
+	double few = (double)m->weight;
+	int entry = best_sender(m, member, n_entries);
+	if (entry >= 0 && surplus_of(m, entry) >= -few)
+		return entry;
+	int other = best_sender(m, member + n_entries, n - n_entries);
+	return other >= 0 && (entry < 0 || surplus_of(m, other) >= few) ? other : entry;
+}
+
+static int
+widest_sender(const struct spread *m, const int *rank, int n)
+{
+	int best = rank[0];
+	for (int i = 1; i < n; i++)
+		best = left_of(m, rank[i]) > left_of(m, best) ? rank[i] : best;
+	return best;
+}
+
+static void
+send_whole(struct spread *m, int v)
+{
+	m->count[v]++;
+	m->sent[v] += m->weight;
+}
+
+/* A part of the slot, after the last such part, around. */
+static void
+send_part(struct spread *m, int v, int64_t part)
+{
+	m->arc_begin[v] = m->arc_end;
+	m->arc[v] = part;
+	m->sent[v] += part;
+	m->arc_end = (m->arc_end + part) % m->weight;
+	m->n_trees++;
+}
+
+/* Those that no later tree enters use up what they have, where entries have less than they are to send later: up to
+ * `need`. Returns what is left of that. */
+static int64_t
+send_rests(struct spread *m, const int *member, int n, int n_entries, int64_t need)
+{
+	int64_t lack = need;
+	for (int i = 0; i < n_entries; i++)
+		lack -= surplus_of(m, member[i]) > 0 ? llround(surplus_of(m, member[i])) : 0;
+	for (int i = n_entries; i < n && lack > 0; i++) {
+		int v = member[i];
+		int64_t part = left_of(m, v);
+		if (m->due[v] > 0 || m->planned[v] >= 1 || part <= 0 || m->n_trees + m->n_left >= m->most_trees)
+			continue;
+		part = part > lack ? lack - lack % m->weight : part;
+		for (int64_t whole = part; whole >= m->weight; whole -= m->weight)
+			send_whole(m, v);
+		if (part % m->weight > 0)
+			send_part(m, v, part % m->weight);
+		lack -= part;
+		need -= part;
+	}
+	return need;
+}
+
+/* What is left to send when no rank has room for all of the slot: parts of it. */
+static void
+send_parts(struct spread *m, const int *member, int n, int64_t need)
+{
+	while (need > 0) {
+		int v = widest_sender(m, member, n);
+		int64_t part = left_of(m, v);
+		part = part > need ? need : part;
+		if (part <= 0 || part >= m->weight || m->arc[v] > 0 || m->n_trees + m->n_left > m->most_trees) {
+			/* No link has room: that of the rank with most of it is overloaded. */
+			for (; need > 0; need -= m->weight)
+				send_whole(m, v);
+			return;
+		}
+		send_part(m, v, part);
+		need -= part;
+	}
+}
+
+/* What each rank of server s sends to others of it. */
+static void
+share_server(struct spread *m, int s)
+{
+	const struct cluster_server *server = &m->p->c.server[s];
+	const int *member = m->member + server->first;
+	int n = server->n, n_entries = m->n_entries[s], from;
+	int64_t need = (n - n_entries) * m->weight;
+	for (int i = 0; i < n; i++) {
+		m->sent[member[i]] = m->arc[member[i]] = m->arc_begin[member[i]] = 0;
+		m->count[member[i]] = 0;
+	}
+	if (need == 0)
+		return;
+	m->arc_end = 0;
+	from = best_sender(m, member, n_entries);
+	send_whole(m, from >= 0 ? from : widest_sender(m, member, n_entries));
+	need = send_rests(m, member, n, n_entries, need - m->weight);
+	for (; need >= m->weight && (from = choose_sender(m, member, n, n_entries)) >= 0; need -= m->weight)
+		send_whole(m, from);
+	if (need > 0 && need < m->weight && (from = best_sender(m, member, n_entries)) >= 0) {
+		send_part(m, from, need);
+		need = 0;
+	}
+	send_parts(m, member, n, need);
+}
+
+/* ---- trees ---- */
+
+/* How many of its server rank v sends to in the tree that begins here. */
+static int
+count_at(const struct spread *m, int v, int64_t at)
+{
+	int64_t after = at - m->arc_begin[v];
+	after += after < 0 ? m->weight : 0;
+	return m->count[v] + (after < m->arc[v]);
+}
+
+/* Where the next tree begins. */
+static int64_t
+next_tree(const struct spread *m, int64_t at)
+{
+	int64_t next = m->weight;
+	for (int v = 0; v < m->p->topo->n_ranks; v++) {
+		int64_t begin = m->arc_begin[v], end = (begin + m->arc[v]) % m->weight;
+		if (m->arc[v] > 0 && begin > at && begin < next)
+			next = begin;
+		if (m->arc[v] > 0 && end > at && end < next)
+			next = end;
+	}
+	return next;
+}
+
+/* Those that send to most others have it first. As entries send to at least one, none needs it before it has it: what
+ * the first of n GPUs send is concave in n, and in the end no less than n. */
+static Status
+add_server(struct spread *m, int s, int64_t at)
+{
+	int *member = m->member + m->p->c.server[s].first, n = m->p->c.server[s].n, n_entries = m->n_entries[s];
+	for (int i = n_entries + 1; i < n; i++)
+		for (int k = i; k > n_entries && count_at(m, member[k], at) > count_at(m, member[k - 1], at); k--) {
+			int other = member[k];
+			member[k] = member[k - 1];
+			member[k - 1] = other;
+		}
+	for (int to = n_entries, from = 0, n_sent = 0; to < n; to++) {
+		for (; n_sent == count_at(m, member[from], at); n_sent = 0)
+			from++;
+		TRY(unequal_add_near(&m->edges, member[from], member[to]));
+		n_sent++;
+	}
+	return OK;
+}
+
+static Status
+add_tree(struct spread *m, const struct slot *slot, int64_t at, int64_t weight)
+{
+	const struct plan *p = m->p;
+	Packing *pack = m->pack;
+	int t = pack->n_trees++;
+	m->edges.n = 0;
+	for (int s = 0; s < p->c.n_servers; s++) {
+		for (int i = 0; i < m->n_entries[s]; i++) {
+			int v = m->member[p->c.server[s].first + i];
+			if (m->own[v] >= 0)
+				TRY(unequal_add_far(&m->edges, m->own[v], m->uplink[v]));
+		}
+		TRY(add_server(m, s, at));
+	}
+	pack->demand[t] = p->coll == ALLREDUCE ? 0 : p->hub[slot->hub].rank;
+	pack->weight[t] = weight;
+	m->hub_of[t] = slot->hub;
+	return unequal_arrange(&m->edges, p->hub[slot->hub].rank, &pack->tree[t]);
+}
+
+/* Entries of a slot are to send what others of their servers need, in proportion to their parts. */
+static void
+plan_slot(struct spread *m, const struct slot *slot, int sign)
+{
+	for (int s = 0; s < m->p->c.n_servers; s++) {
+		const struct cluster_server *server = &m->p->c.server[s];
+		double sum = 0, need = (double)(slot->end - slot->begin) * (server->n - m->n_entries[s]) * sign;
+		for (int i = 0; i < m->n_entries[s]; i++)
+			sum += m->part[m->member[server->first + i]];
+		for (int i = 0; i < m->n_entries[s]; i++) {
+			int v = m->member[server->first + i];
+			m->planned[v] += need * m->part[v] / sum;
+		}
+	}
+}
+
+static Status
+make_slot(struct spread *m, const struct slot *slot)
+{
+	const struct plan *p = m->p;
+	m->weight = slot->end - slot->begin;
+	find_entries(m, slot);
+	plan_slot(m, slot, -1);
+	m->n_trees = m->pack->n_trees + 1;
+	for (int s = 0; s < p->c.n_servers; s++)
+		share_server(m, s);
+	for (int64_t at = 0, next; at < m->weight; at = next) {
+		next = next_tree(m, at);
+		TRY(add_tree(m, slot, at, next - at));
+	}
+	for (int v = 0; v < p->topo->n_ranks; v++) {
+		m->room[v] -= m->sent[v];
+		m->due[v] -= m->main[v] ? m->weight : 0;
+	}
+	return OK;
+}
+
+/* ---- all of them ---- */
+
+/* How much more than their room links of switches have to carry, at least: 1, or more. Each GPU has what it must have,
+ * and each server sends as much. */
+static double
+overload_of(const struct spread *m, const int64_t *inside)
+{
+	const struct plan *p = m->p;
+	double most = 1;
+	for (int s = 0; s < p->c.n_servers; s++) {
+		double sends = 0, room = 0;
+		for (int i = 0; i < p->c.server[s].n; i++) {
+			int v = p->c.rank[p->c.server[s].first + i];
+			double has = (double)inside[v];
+			sends += p->coll == ALLREDUCE ? 2 * has : has;
+			room += (double)unequal_switch_room(p, v, true);
+			if (has > most * (double)unequal_switch_room(p, v, false))
+				most = has / (double)unequal_switch_room(p, v, false);
+		}
+		if (sends > most * room)
+			most = sends / room;
+	}
+	return most;
+}
+
+/* What each GPU may send in all: of an allreduce what it has over its switch takes from that. */
+static Status
+measure(struct spread *m)
+{
+	const struct plan *p = m->p;
+	int n = p->topo->n_ranks;
+	int64_t all = 0, *inside;
+	TRY(TEMP(p->ctx, inside, n));
+	for (int i = 0; i < m->n_slots; i++) {
+		const struct slot *slot = &m->slot[i];
+		int64_t weight = slot->end - slot->begin;
+		find_entries(m, slot);
+		all += weight;
+		for (int s = 0; s < p->c.n_servers; s++)
+			for (int k = 0; k < m->n_entries[s]; k++) {
+				int v = m->member[p->c.server[s].first + k];
+				inside[v] -= weight;
+				m->due[v] += m->main[v] ? weight : 0;
+			}
+	}
+	for (int v = 0; v < n; v++)
+		inside[v] = p->c.up[v] < 0 ? 0 : inside[v] + all;
+	double overload = overload_of(m, inside);
+	for (int v = 0; v < n; v++) {
+		int64_t room = unequal_switch_room(p, v, true);
+		room = overload > 1 + 1e-12 ? (int64_t)ceil((double)room * overload) : room;
+		m->room[v] = room - (p->coll == ALLREDUCE ? inside[v] : 0);
+	}
+	return OK;
+}
+
+/* Parts with which entries send as much as they may, or the same share of that: by scaling (Sinkhorn 1967). */
+static void
+balance(struct spread *m)
+{
+	enum { ROUNDS = 30 };
+	int n = m->p->topo->n_ranks;
+	for (int v = 0; v < n; v++)
+		m->part[v] = 1;
+	for (int round = 0; round <= ROUNDS; round++) {
+		memset(m->planned, 0, (size_t)n * sizeof *m->planned);
+		for (int i = 0; i < m->n_slots; i++) {
+			find_entries(m, &m->slot[i]);
+			plan_slot(m, &m->slot[i], 1);
+		}
+		for (int v = 0; v < n && round < ROUNDS; v++)
+			if (m->planned[v] > 0) {
+				double part = m->part[v] * (double)m->room[v] / m->planned[v];
+				m->part[v] = part < 1e-6 ? 1e-6 : part > 1e6 ? 1e6 : part;
+			}
+	}
+}
+
+/* By hubs. */
+static Status
+sort_trees(struct spread *m)
+{
+	const struct plan *p = m->p;
+	Packing *pack = m->pack, sorted = *pack;
+	int *first;
+	TRY(TEMP(p->ctx, first, p->n_hubs + 1));
+	TRY(pack_room(p->ctx, pack->n_trees, true, &sorted));
+	for (int t = 0; t < pack->n_trees; t++)
+		first[m->hub_of[t] + 1]++;
+	for (int h = 0; h < p->n_hubs; h++)
+		first[h + 1] += first[h];
+	for (int t = 0; t < pack->n_trees; t++) {
+		int to = first[m->hub_of[t]]++;
+		sorted.tree[to] = pack->tree[t];
+		sorted.weight[to] = pack->weight[t];
+		sorted.demand[to] = pack->demand[t];
+	}
+	*pack = sorted;
+	return OK;
+}
+
+static Status
+new_spread(struct spread *m)
+{
+	const struct plan *p = m->p;
+	Ctx *ctx = p->ctx;
+	int n = p->topo->n_ranks;
+	TRY(TEMP(ctx, m->slot, m->n_slots));
+	TRY(TEMP(ctx, m->room, n));
+	TRY(TEMP(ctx, m->due, n));
+	TRY(TEMP(ctx, m->planned, n));
+	TRY(TEMP(ctx, m->part, n));
+	TRY(TEMP(ctx, m->sent, n));
+	TRY(TEMP(ctx, m->arc, n));
+	TRY(TEMP(ctx, m->arc_begin, n));
+	TRY(TEMP(ctx, m->count, n));
+	TRY(TEMP(ctx, m->own, n));
+	TRY(TEMP(ctx, m->uplink, n));
+	TRY(TEMP(ctx, m->main, n));
+	TRY(TEMP(ctx, m->member, n));
+	TRY(TEMP(ctx, m->n_entries, p->c.n_servers));
+	TRY(TEMP(ctx, m->hub_of, m->most_trees));
+	return unequal_new_edges(m->p, &m->edges);
+}
+
+Status
+unequal_spread_trees(struct plan *p, Packing *pack, bool *good)
+{
+	struct spread m = { .p = p, .pack = pack };
+	m.n_slots = list_slots(&m);
+	*good = unequal_may_have(p, m.n_slots);
+	if (!*good)
+		return OK;
+	m.most_trees = m.n_slots + 2 * p->topo->n_ranks;
+	while (!unequal_may_have(p, m.most_trees))
+		m.most_trees--;
+	TRY(new_spread(&m));
+	TRY(pack_room(p->ctx, m.most_trees, true, pack));
+	list_slots(&m);
+	TRY(measure(&m));
+	balance(&m);
+	qsort(m.slot, (size_t)m.n_slots, sizeof *m.slot, compare_slots);
+	for (m.n_left = m.n_slots; m.n_left > 0; m.n_left--)
+		TRY(make_slot(&m, &m.slot[m.n_slots - m.n_left]));
+	return sort_trees(&m);
+}
