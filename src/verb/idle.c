@@ -7,6 +7,9 @@ enum {
 	FEW_BOUND = 32		/* and of which the bound is computed */
 };
 
+/* From which on routes of pairs are the default. */
+#define GAIN 1.05
+
 struct job {
 	const Topology *machine;
 	const int *gpu;
@@ -43,6 +46,69 @@ rate_with(const Ctx *ctx, const struct job *job, unsigned links, Routes routes, 
 	ctx_free(&own);
 	return rate;
 }
+
+/* ---- the default of a machine ---- */
+
+/* Does a class that the fastest links do not have carry data at a guess? */
+static bool
+has_guesses(const Topology *topo, unsigned but)
+{
+	for (int l = 0; l < topo->n_links; l++)
+		if (topo->link[l].assumed && !(but >> topo->link[l].class & 1))
+			return true;
+	return false;
+}
+
+/* All its GPUs over its fastest links, which join them, and by the routes of pairs over others, too. */
+static bool
+both_ways(Ctx *own, const Topology *machine, const int *gpu, const Ask *ask, Job *fastest, Job *pairs)
+{
+	const unsigned direct = 1u << LINK_NVLINK | 1u << LINK_XGMI;
+	Ask by_pairs = *ask;
+	by_pairs.routes = ROUTES_PAIR;
+	return job_induce(own, machine, gpu, machine->n_ranks, ask, fastest) == OK
+	    && fastest->ask.routes == ROUTES_ANY && !(fastest->classes & ~direct)
+	    && job_induce(own, machine, gpu, machine->n_ranks, &by_pairs, pairs) == OK
+	    && pairs->classes & ~fastest->classes && !has_guesses(pairs->topo, fastest->classes);
+}
+
+static Frac
+bound_of(Ctx *own, const Topology *topo)
+{
+	Symmetry *sym;
+	Bound bound;
+	bool known = topo_symmetry(own, topo, -1, SYMMETRY_ANY, &sym) == OK
+	    && bound_compute(own, topo, sym, ALLREDUCE, -1, &bound) == OK;
+	return known ? bound.rate : FRAC_ZERO;
+}
+
+Routes
+routes_default(const Ctx *ctx, const Topology *machine, const Ask *ask, PairGain *out)
+{
+	const Ask plain = { .coll = ALLREDUCE, .root = -1, .epsilon = ask->epsilon, .minimise = true };
+	int gpu[FEW_PLANNED];
+	Ctx own;
+	Job fastest, pairs;
+	*out = (PairGain){ .taken = false };
+	if (ask->links || ask->routes != ROUTES_CHOSEN || ask->algorithm || ask->hybrid || ask->relays
+	    || ask->packing != PACKING_EXACT || machine->n_nodes != 1 || machine->n_ranks > FEW_PLANNED)
+		return ask->routes;
+	for (int g = 0; g < machine->n_ranks; g++)
+		gpu[g] = g;
+	ctx_init(&own);
+	own.step = ctx->step;
+	own.step_of = ctx->step_of;
+	if (both_ways(&own, machine, gpu, &plain, &fastest, &pairs)) {
+		out->links = fastest.classes;
+		out->fastest = bound_of(&own, fastest.topo);
+		if (out->fastest.num > 0 && job_rate(&own, &pairs, out->fastest, &out->pairs) == OK && !own.cut_short)
+			out->taken = frac_double(out->pairs) > GAIN * frac_double(out->fastest);
+	}
+	ctx_free(&own);
+	return out->taken ? ROUTES_PAIR : ask->routes;
+}
+
+/* ---- what is idle ---- */
 
 /* The parts of a hybrid schedule: this one, and trees over PCIe, which can start after a setup. */
 static void

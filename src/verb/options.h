@@ -43,7 +43,8 @@
 	    "rank i; default: all") \
 	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF | HIERARCHY, \
 	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
-	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs") \
+	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs, or where " \
+	    "that gains much over all GPUs of a server") \
 	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | TUNE | ADVISE | WHATIF | HIERARCHY, \
 	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
 	    "PCIe, else the network; any: any of the links in use (default with --links)") \

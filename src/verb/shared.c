@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "schedule/schedule.h"
+#include "verb/idle.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -36,6 +37,20 @@ print_notes(const Options *opt, const Topology *topo)
 		print_name(stderr, topo->note[i]);
 		fputc('\n', stderr);
 	}
+}
+
+Routes
+choose_routes(const Ctx *ctx, const Options *opt, const Topology *machine, const Ask *ask)
+{
+	PairGain gain;
+	Routes routes = routes_default(ctx, machine, ask, &gain);
+	if (!gain.taken || opt->value[OPT_QUIET])
+		return routes;
+	NamesText links = link_classes_text(gain.links);
+	progress_hide();
+	fprintf(stderr, "routes      pair: an allreduce over all GPUs has %.6g GB/s, over %s alone at most %.6g; "
+	    "--routes any goes back\n", frac_double(gain.pairs) / 1e9, links.text, frac_double(gain.fastest) / 1e9);
+	return routes;
 }
 
 /* Variables of hwloc could put another machine in the place of this one, or print to stderr. */

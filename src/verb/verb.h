@@ -182,6 +182,9 @@ NamesText verbs_text(int bits);
 /* On standard output. NULL: of all verbs. */
 void help_print(const Verb *verb);
 
+/* The default of --routes for this machine (idle.h), with a line about it, if not quiet. */
+Routes choose_routes(const Ctx *ctx, const Options *opt, const Topology *machine, const Ask *ask);
+
 /* A topology file of any format, by --from and --gpu-model. What was assumed is printed on standard error, if not
  * --quiet. label: as messages call it. Fails: as topo_read_as; USAGE. */
 Status read_topology(Ctx *ctx, const Options *opt, const char *label, const Text *in, Topology **out);

@@ -43,7 +43,8 @@ run_command() {	# NAME COMMAND WANTED MAY-FAIL
 	# These take seconds, and nothing else needs what they leave.
 	[ "${full:-}" ] || case $2 in
 	'make quickstart' | *'-c broadcast cluster.xml -o'* | 'blinkc tune -q dgx1v '* | 'blinkc what-if dgx1v' | \
-		*'hierarchy topologies/abci-rack.xml -g 0-15 --top 3' | *' odd7.xml -g 0,1,2,3,4,5 --pareto' | \
+		*'hierarchy topologies/abci-rack.xml -g 0-15 --top 3' | \
+		*' odd7.xml -l nvlink -g 0,1,2,3,4,5 --pareto' | \
 		*'dgx1v.xml -c broadcast --pareto' | 'gcc -x c '* | *'blink-perf '*'.so '* | 'blink-perf ar.json '* | \
 		*'dgx1v.xml -c allreduce -o ar.json' | 'blink-perf schedules '*' -e 4M '*) return ;;
 	esac

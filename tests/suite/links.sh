@@ -126,6 +126,27 @@ expect "batch: as compile" oracle compiled "$blinkc" "$box" "$work/batch"
 expect "batch: fits the machine" "$blinkc" check -q "$work/batch" --topology "$box"
 expect "batch: what is there stays" "$blinkc" batch -q "$box" --collectives all -o "$work/batch"
 
+# ---- where pairs gain more than 5 % ----
+
+m=topologies/mi250.xml
+"$blinkc" $m -o "$work/pairs.json" 2>"$work/err"
+has "it is said, and how to go back" "^routes      pair: an allreduce over all GPUs has 185.143 GB/s, over xgmi alone \
+at most 171.429; --routes any goes back$" "$work/err"
+"$blinkc" $m --routes pair -o "$work/s.json" 2>"$work/err"
+expect "it is --routes pair" cmp "$work/pairs.json" "$work/s.json"
+lacks "that is not said where it is asked for" '^routes' "$work/err"
+rate "--routes any" 171.429 $m --routes any
+rate "-l xgmi" 171.429 $m -l xgmi
+rate "a smaller gain is not taken" 85.7143 topologies/dgx1v.xml
+rate "another collective of that machine" 370.286 $m -c allgather
+sed 's|\(class="qpi"\)/>|\1 assumed="true"/>|' $m >"$work/guess.xml"
+expect "a machine with a guess" grep -q 'class="qpi" assumed="true"' "$work/guess.xml"
+rate "a gain by a guess is not taken" 171.429 "$work/guess.xml"
+"$blinkc" batch -q $m --sizes 3,16 --distinct --no-minimise -o "$work/dies"
+expect "batch: as compile" oracle compiled "$blinkc" $m "$work/dies" -- --no-minimise
+expect "batch: the index has the routes" grep -q '"routes": "pair"' "$work/dies/index.json"
+expect "batch: fits the machine" "$blinkc" check -q "$work/dies" --topology $m
+
 # ---- idle links ----
 
 "$blinkc" topologies/dgx1v.xml -c broadcast -o "$work/s.json" 2>"$work/err"

@@ -50,8 +50,9 @@ table() {
 	dgx-h100-nvls  8   nvlink           8*450/7        450            8*22/4         2*22/2
 	# 110 between the CPUs
 	gb200-tray     4   c2c,qpi          4*110/2        2*110/2        -              -
-	# a package of two dies, 3 links of 50 into each, not counting those between the two; 24 over PCIe into a die
-	mi250          16  xgmi             16*300/14      8*300/14       16*24/15       16*24/30
+	# a package of two dies, 3 links of 50 into each, not counting those between the two, and 24 over the PCIe
+	# switch of both: the routes of pairs are the default; 24 over PCIe into a die
+	mi250          16  xgmi,pcie,qpi    16*324/14      8*324/14       16*24/15       16*24/30
 	# 7 links of 48 into a GPU; 22 between sockets
 	mi300x         8   xgmi             8*336/7        8*336/14       8*22/4         2*22/2
 	# 32 between sockets

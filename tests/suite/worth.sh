@@ -75,7 +75,7 @@ line "through a GPU" "nccl-2.8    50 GB/s by rings over nvlink, some hops throug
 line "an NVSwitch" "nccl-2.4    456.338 GB/s by rings over nvlink; trees 1x" topologies/gb200-nvl72.xml
 line "PCIe alone" "nccl-2.8    9.14286 GB/s by rings over pcie,qpi; trees 1.5x" topologies/pcie-8gpu.xml
 line "two servers" "nccl-2.4    25.6 GB/s by rings over nvlink,pcie,net; trees 1.88x" topologies/two-dgx1v.xml
-line "16 dies" "nccl-2.4    300 GB/s by rings over xgmi; trees 1x" -c broadcast topologies/mi250.xml
+line "16 dies" "nccl-2.4    300 GB/s by rings over xgmi; trees 1x" -c broadcast --routes any topologies/mi250.xml
 line "not proven" "baselines   none known" topologies/superpod-a100.xml
 sed '/class="pcie"/d; /class="qpi"/d' topologies/dgx1v.xml >"$work/no-pcie.xml"
 line "no ring at all" "nccl-2.4    no ring" -g 1,4,5,6 "$work/no-pcie.xml"

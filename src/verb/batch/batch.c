@@ -268,6 +268,7 @@ batch_read(Ctx *ctx, const Options *opt, bool lost, Batch *b)
 	if (lost && opt->value[OPT_WITHOUT])
 		TRY(take_losses(ctx, opt, b));
 	TRY(take_relays(ctx, opt, b));
+	b->base.routes = b->tuning ? b->ask.routes : choose_routes(ctx, opt, b->base.topo, &b->ask);
 	TRY(find_jobs(ctx, opt, b));
 	if (!opt->value[OPT_GPUS])
 		drop_lost(b);

@@ -115,6 +115,7 @@ typedef struct {
 	const Topology *topo;
 	const char *without;	/* what is lost (topo_losses_name); NULL: nothing */
 	const int *gpu;		/* of each GPU of the whole machine its number here; -1: lost; NULL: all are here */
+	Routes routes;		/* of its jobs: as asked for, or what is better for it */
 } Machine;
 
 typedef struct {

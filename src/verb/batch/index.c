@@ -193,7 +193,7 @@ batch_index(Ctx *ctx, const Batch *b, int m, Index **out)
 	TRY(NEW(ctx, index, 1));
 	*index = (Index){ .name = left->name, .digest = left->digest, .without = b->of[m].without,
 	    .machine = b->by_form ? left : NULL, .links = b->by_form ? b->ask.links : 0,
-	    .routes = b->by_form ? b->ask.routes : ROUTES_CHOSEN, .n_gpus = machine->n_ranks };
+	    .routes = b->by_form ? b->of[m].routes : ROUTES_CHOSEN, .n_gpus = machine->n_ranks };
 	TRY(NEW(ctx, index->gpu, machine->n_ranks));
 	for (int g = 0; g < machine->n_ranks; g++)
 		index->gpu[g] = machine->vertex[g].id;

@@ -1,6 +1,7 @@
 /* Sets of GPUs on several machines: the whole one, and what is left of it after each loss. A set on one of them is
  * planned like any other, and has a class with those of the others. */
 #include "verb/batch/batch.h"
+#include "verb/idle.h"
 
 /* Is there a collective on it? */
 static bool
@@ -13,9 +14,11 @@ static Status
 add_machine(Ctx *ctx, const Batch *b, const Loss *loss, int n, Machine *out)
 {
 	Topology *topo;
+	PairGain gain;
 	TRY(topo_losses_name(ctx, b->machine, loss, n, &out->without));
 	TRY(topo_without(ctx, b->machine, loss, n, &topo, &out->gpu));
 	out->topo = topo;
+	out->routes = b->tuning ? b->ask.routes : routes_default(ctx, topo, &b->ask, &gain);
 	return OK;
 }
 
@@ -71,13 +74,15 @@ batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out)
 {
 	const GpuSet *set = batch_set(b, s);
 	const Machine *machine = batch_machine(b, s);
+	Ask with = *ask;
 	int *gpu;
+	with.routes = machine->routes;
 	if (!machine->gpu)
-		return job_induce(ctx, machine->topo, set->gpu, set->n, ask, out);
+		return job_induce(ctx, machine->topo, set->gpu, set->n, &with, out);
 	TRY(NEW(ctx, gpu, set->n));
 	for (int i = 0; i < set->n; i++)
 		if ((gpu[i] = machine->gpu[set->gpu[i]]) < 0)
 			return fail(ctx, INFEASIBLE, "%s: %s is lost", machine->topo->name,
 			    b->machine->vertex[set->gpu[i]].id);
-	return job_induce(ctx, machine->topo, gpu, set->n, ask, out);
+	return job_induce(ctx, machine->topo, gpu, set->n, &with, out);
 }
