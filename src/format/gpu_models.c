@@ -55,6 +55,7 @@ static const GpuModel models[] = {
 	{ "RTX-3090", "rtx 3090", "sm86", NVLINK, 3, 14062500 * KB, 4, 4, 0,
 	    "NVIDIA, Ampere GA102 GPU Architecture, white paper: 4 links, 112.5 GB/s both ways" },
 	{ "A10", "a10", "sm86", NVLINK, 0, NONE, 4, 0, "NVIDIA, A10 data sheet: PCIe only" },
+	{ "A10G", "a10g", "sm86", NVLINK, 0, NONE, 4, 0, "AWS, EC2 G5 instances: PCIe only" },
 	{ "L40", "l40", "sm89", NVLINK, 0, NONE, 4, 0, "NVIDIA, L40 data sheet: no NVLink" },
 	{ "L40S", "l40s", "sm89", NVLINK, 0, NONE, 4, 0, "NVIDIA, L40S data sheet: no NVLink" },
 	{ "L4", "l4", "sm89", NVLINK, 0, NONE, 4, 0, "NVIDIA, L4 data sheet: no NVLink" },
@@ -155,7 +156,7 @@ means_nothing(const char *word)
 {
 	static const char *const more[] = { "nvidia", "amd", "tesla", "quadro", "geforce", "radeon", "instinct",
 		"gpu", "graphics", "device", "generation", "oam", "mcm", "ac", "mba", "hpc", "ts", "ls", "sxm2",
-		"sxm4", "sxm5", "sxm6", "blackwell", "server", "workstation", "edition", "max", "q" };
+		"sxm4", "sxm5", "sxm6", "blackwell", "server", "workstation", "edition", "max", "q", "h" };
 	size_t digits = strspn(word, "0123456789");
 	if ((digits && strcmp(word + digits, "gb") == 0) || strncmp(word, "hbm", 3) == 0)
 		return true;

@@ -94,12 +94,18 @@ nccl_xml/rccl_topo_8p_rome.xml||8 gpus 2 cpus 0 switches 1 nics; xgmi 8x1x46; pc
 nccl_xml/rccl_topo_3p_pcie.xml||3 gpus 2 cpus 0 switches 1 nics; pcie 4x1x24; qpi 1x1x16; ports 25
 topo_m/dgx1v_msccl_tools_test.txt|V100|8 gpus 2 cpus 4 switches 4 nics; nvlink 8x1x25 8x2x25; pcie 16x1x12; qpi 1x1x10
 END
-	refuses "an input of NCCL without GPUs" 3 \
-		"run any job of NCCL on all GPUs of the machine with NCCL_TOPO_DUMP_FILE" \
-		"$blinkc" "$shared/nccl_xml/azure_ndv4_input_only.xml"
-	refuses "NVLinks to the GPU itself" 3 \
-		"azure_ncv4_malformed.xml:5: nvlink target: \"0001:00:00.0\": the GPU itself" \
-		"$blinkc" "$shared/nccl_xml/azure_ncv4_malformed.xml"
+	"$blinkc" "$shared/nccl_xml/azure_ndv4_input_only.xml" --gpu-model A100-SXM4 -o "$work/x.json" 2>"$work/err"
+	if grep -q '^rate        171.429 GB/s .*, decided by an assumed link (NVLink)$' "$work/err"; then
+		ok "an input of NCCL"
+	else
+		not_ok "an input of NCCL: $(cat "$work/err")"
+	fi
+	"$blinkc" "$shared/nccl_xml/azure_ncv4_malformed.xml" -o "$work/x.json" 2>"$work/err"
+	if grep -q '^assumed     NVLinks of 0001:00:00.0.* GPU itself; nvidia-smi topo -m ' "$work/err"; then
+		ok "NVLinks to the GPU itself"
+	else
+		not_ok "NVLinks to the GPU itself: $(cat "$work/err")"
+	fi
 	refuses "a graph of NCCL" 3 "NCCL_GRAPH_DUMP_FILE" "$blinkc" "$shared/nccl_graph/dgx1v_8gpu_nccl2.21.5.xml"
 	refuses "a schedule of MSCCL" 3 "an algorithm of MSCCL" "$blinkc" \
 		"$shared/msccl_xml/sccl_dgx1_allgather_s3r7c6.msccl.xml"
@@ -350,6 +356,60 @@ else
 	not_ok "report: no mark"
 fi
 rm -rf "$work/batch"
+
+# ---- files of clouds ----
+
+template=tests/foreign/nccl/nccl-template.xml
+table() { oracle foreign --table x '' "$1"; }
+is() { if [ "$2" = "$3" ]; then ok "$1: $3"; else not_ok "$1: $2: want $3"; fi; }
+"$blinkc" convert $template -o "$work/t.json" 2>"$work/err"
+is "a template without --gpu-model" "$(table "$work/t.json")" \
+	"8 gpus 2 cpus 4 switches 8 nics; pcie 20x1x48; qpi 1x1x22"
+for name in "Azure NDv2" "Azure NDv4" "AWS p4d" "Azure NDv5" "AWS g5"; do
+	grep -q "^assumed     no links between the GPUs: --gpu-model states what they are.*$name" "$work/err" ||
+		not_ok "a template: no word of $name: $(cat "$work/err")"
+done
+while IFS='|' read -r model words want; do
+	"$blinkc" convert $template --gpu-model "$model" -o "$work/t.json" 2>"$work/err"
+	is "a template, $model" "$(table "$work/t.json")" "8 gpus 2 cpus $want"
+	grep -qF "$words" "$work/err" || not_ok "a template, $model: $(cat "$work/err"): want $words"
+done <<END
+H100-SXM|as in HGX H100 8-GPU|5 switches 8 nics; nvlink 8x18x25; pcie 20x1x48; qpi 1x1x22
+NVIDIA A100-SXM4-80GB|as in HGX A100 8-GPU|5 switches 8 nics; nvlink 8x12x25; pcie 20x1x48; qpi 1x1x22
+Tesla V100-SXM2-32GB|as in DGX-1V|4 switches 8 nics; nvlink 8x1x25 8x2x25; pcie 20x1x48; qpi 1x1x22
+NVIDIA A10G|GPUs: 8 PCI devices|4 switches 8 nics; pcie 20x1x48; qpi 1x1x22
+MI300X|as in Instinct MI300X platform|4 switches 8 nics; xgmi 28x1x64; pcie 20x1x48; qpi 1x1x22
+H100-NVL|no machine is known that has 8 H100-NVL|4 switches 8 nics; pcie 20x1x48; qpi 1x1x22
+END
+# By their bus ids: 0001 is GPU 0, whose switch also has 0002.
+is "GPUs of a template are numbered by bus ids" \
+	"$(grep -o '"from": "gpu[0-3]", "to": "[^"]*", "class": "pcie"' "$work/t.json" | cut -d'"' -f4,8 |
+		tr '\n' ' ')" \
+	"gpu2\"ffff:ff:01.0 gpu3\"ffff:ff:01.0 gpu0\"ffff:ff:02.0 gpu1\"ffff:ff:02.0 "
+"$blinkc" $template --gpu-model H100-SXM -o "$work/t.json" 2>"$work/err"
+if grep -q '^rate        257.143 GB/s .*, decided by an assumed link (NVLink)$' "$work/err"; then
+	ok "a template: the rate says that it is by assumed links"
+else
+	not_ok "a template: $(cat "$work/err")"
+fi
+notes "NVLinks to the GPU itself" "$blinkc" convert tests/foreign/nccl/nccl-self.xml <<END
+PCIe of 0001:00:00.0, 0002:00:00.0: where the file has no width or speed, x16 of generation 3, as NCCL takes it
+NVLinks of 0001:00:00.0, 0002:00:00.0: left out, as the file has them lead to the GPU itself; nvidia-smi topo -m \
+prints where they lead
+END
+for speed in 200000000 fast -5; do
+	sed "s/speed=\"100000\"/speed=\"$speed\"/" tests/foreign/nccl/nccl-dgx1v.xml >"$work/odd.xml"
+	"$blinkc" convert "$work/odd.xml" -o "$work/t.json" 2>"$work/err"
+	is "a NIC with speed $speed: a line for each" \
+		"$(grep -cF " Mb/s in the file, which no port has: left out; --nic-rate sets it" "$work/err")" 4
+done
+sed 's/\x1b//g' tests/foreign/nvidia_smi/topo-h100.txt >"$work/no-esc.txt"
+expect "a table that has lost its ESC bytes has colours" grep -q '\[4mGPU0' "$work/no-esc.txt"
+expect "it is the same table" cmp <("$blinkc" convert -q --gpu-model H100 "$work/no-esc.txt" --format canonical) \
+	<("$blinkc" convert -q --gpu-model H100 tests/foreign/nvidia_smi/topo-h100.txt --format canonical)
+expect "a model with a letter behind" cmp \
+	<("$blinkc" convert -q --gpu-model Tesla-V100-SXM3-32GB-H tests/foreign/nvidia_smi/topo-dgx2.txt) \
+	<("$blinkc" convert -q --gpu-model V100-SXM3 tests/foreign/nvidia_smi/topo-dgx2.txt)
 
 # ---- bad files ----
 

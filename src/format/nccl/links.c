@@ -66,9 +66,6 @@ find_target(const struct links *links, const struct nccl_gpu *gpu, const Doc *at
 	    : strcmp(class, "0x068001") == 0 ? TO_CPU : find_gpu(links, bus, gpu->host);
 	if (*out == -1 && strcmp(class, "0x068000") != 0 && strcmp(target->text, NCCL_UNKNOWN_BUS) != 0)
 		*out = ABSENT;
-	if (*out == (int)(gpu - r->gpu))
-		return doc_fail(r->ctx, r->label, target, BAD_INPUT, "%s: the GPU itself: want the bus id of the other "
-		    "end; what NCCL_TOPO_DUMP_FILE writes on the machine has it", doc_found(target).text);
 	return OK;
 }
 
@@ -116,6 +113,10 @@ collect_links(struct links *links, int g, const char *plural, LinkClass class)
 		int64_t count;
 		TRY(nccl_int(r, list->child[i], "count", 1, LIMIT_LINK_COUNT, 1, &count));
 		TRY(find_target(links, &r->gpu[g], list->child[i], &new.to));
+		if (new.to == g) {
+			nccl_add_name(&r->self, nccl_text(r->gpu[g].pci, "busid"));
+			continue;
+		}
 		TRY(check_rate(links, &r->gpu[g]));
 		if (new.to == ABSENT) {
 			r->n_absent += (int)count;

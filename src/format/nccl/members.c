@@ -22,6 +22,27 @@ nccl_int(struct nccl_reading *r, const Doc *element, const char *name, int64_t l
 	return OK;
 }
 
+/* Of a device, "0x030200", by its start; without a vendor it may be any. */
+static bool
+has_class(const Doc *pci, const char *class)
+{
+	const char *vendor = nccl_text(pci, "vendor");
+	return strncmp(nccl_text(pci, "class"), class, 6) == 0 && nccl_children(pci, "pcis")->n == 0
+	    && (!*vendor || strcmp(vendor, "0x10de") == 0 || strcmp(vendor, "0x1002") == 0 || class[3] == '2');
+}
+
+bool
+nccl_is_gpu(const Doc *pci)
+{
+	return has_class(pci, "0x0302") || has_class(pci, "0x0380") || has_class(pci, "0x1200");
+}
+
+bool
+nccl_is_card(const Doc *pci)
+{
+	return has_class(pci, "0x0207") || has_class(pci, "0x0200");
+}
+
 const Doc *
 nccl_children(const Doc *element, const char *name)
 {

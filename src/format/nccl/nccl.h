@@ -58,7 +58,8 @@ struct nccl_reading {
 	int n_devices;		/* PCI devices that are no bridges, GPUs or not */
 	int n_nets;		/* ports of NICs */
 	bool rccl;
-	struct nccl_names unknown, slow, absent, virtual;	/* for notes: PCI devices, targets, interfaces */
+	bool template;		/* without GPUs and links, for NCCL to complete: devices are told by their PCI class */
+	struct nccl_names unknown, slow, absent, virtual, self;	/* for notes: PCI devices, targets, interfaces, GPUs */
 	int n_absent;		/* links to them */
 };
 
@@ -84,6 +85,10 @@ void nccl_add_name(struct nccl_names *names, const char *name);
 
 /* A note about them, if there are any: "<what> a, b, c, d and others: <then>". */
 void nccl_note_names(TopologyBuilder *b, const struct nccl_names *names, const char *what, const char *then);
+
+/* Of a template: a GPU, or a network card. */
+bool nccl_is_gpu(const Doc *pci);
+bool nccl_is_card(const Doc *pci);
 
 /* pci.c: CPUs with something below them; then, after GPUs, PCI switches and NICs, and all links of these. */
 Status nccl_place_cpus(struct nccl_reading *r);

@@ -16,34 +16,35 @@ struct above {
 };
 
 static bool
-relevant(const Doc *pci)
+relevant(const struct nccl_reading *r, const Doc *pci)
 {
 	const Doc *below = nccl_children(pci, "pcis"), *nics = nccl_children(pci, "nics");
-	if (nccl_children(pci, "gpus")->n)
+	if (nccl_children(pci, "gpus")->n || (r->template && (nccl_is_gpu(pci) || nccl_is_card(pci))))
 		return true;
 	for (int i = 0; i < nics->n; i++)
 		if (nccl_children(nics->child[i], "nets")->n)
 			return true;
 	for (int i = 0; i < below->n; i++)
-		if (relevant(below->child[i]))
+		if (relevant(r, below->child[i]))
 			return true;
 	return false;
 }
 
 static int
-count_relevant(const Doc *pci)
+count_relevant(const struct nccl_reading *r, const Doc *pci)
 {
 	const Doc *below = nccl_children(pci, "pcis");
 	int n = 0;
 	for (int i = 0; i < below->n; i++)
-		n += relevant(below->child[i]);
+		n += relevant(r, below->child[i]);
 	return n;
 }
 
 static bool
-is_device(const Doc *pci)
+is_device(const struct nccl_reading *r, const Doc *pci)
 {
-	return nccl_children(pci, "gpus")->n || nccl_children(pci, "nics")->n;
+	return nccl_children(pci, "gpus")->n || nccl_children(pci, "nics")->n
+	    || (r->template && (nccl_is_gpu(pci) || nccl_is_card(pci)));
 }
 
 /* The link from a device up: its own, or a slower one above. A switch is as fast as it is to the device below. */
@@ -76,17 +77,44 @@ put_link(struct nccl_reading *r, int vertex, const struct above *above)
 
 /* ---- NICs ---- */
 
-/* Mb/s of a port; a NIC whose speed is not known has none. */
+/* Mb/s of a port, as plugins state it, some in another unit; 0: not known. */
+static int64_t
+speed_of(const Doc *net)
+{
+	enum { MOST = 100000000 };
+	const Doc *at = doc_get(net, "speed");
+	const char *text = at && at->kind == DOC_STRING ? at->text : "";
+	size_t digits = strspn(text, "0123456789");
+	int64_t speed = 0;
+	return digits && !text[digits] && decimal_parse(text, digits, 1, &speed) && speed <= MOST ? speed : 0;
+}
+
+/* A NIC whose speed is not known has no port. */
 static Status
 set_port(struct nccl_reading *r, const Doc *net, int vertex)
 {
-	int64_t speed;
-	TRY(nccl_int(r, net, "speed", -1, 100000000, -1, &speed));
+	const char *text = nccl_text(net, "speed"), *id = builder_id(r->b, vertex);
+	int64_t speed = speed_of(net);
 	if (speed > 0)
 		builder_port(r->b, vertex, speed * (BYTES_PER_GB / 8000));
+	else if (*text && strcmp(text, "0") != 0 && strcmp(text, "-1") != 0)
+		builder_assume(r->b, "speed of NIC %s: %.24s Mb/s in the file, which no port has: left out; --nic-rate "
+		    "sets it for a cluster", id, text);
 	else
-		builder_assume(r->b, "speed of NIC %s: not in the file; --nic-rate sets it for a cluster",
-		    builder_id(r->b, vertex));
+		builder_assume(r->b, "speed of NIC %s: not in the file; --nic-rate sets it for a cluster", id);
+	return builder_status(r->b);
+}
+
+/* A network card of a template. */
+static Status
+place_card(struct nccl_reading *r, const Doc *pci, const struct above *above)
+{
+	char id[128];
+	snprintf(id, sizeof id, "nic-%.100s", nccl_text(pci, "busid"));
+	int vertex = builder_vertex(r->b, VERTEX_NIC, r->host[r->cpu[above->cpu].host].node, id);
+	TRY(builder_status(r->b));
+	put_link(r, vertex, above);
+	builder_assume(r->b, "speeds of NICs: not in the file; --nic-rate sets them for a cluster");
 	return builder_status(r->b);
 }
 
@@ -142,7 +170,7 @@ place_below(struct nccl_reading *r, const Doc *pci, const struct above *above)
 {
 	const Doc *below = nccl_children(pci, "pcis");
 	for (int i = 0; i < below->n; i++)
-		if (relevant(below->child[i]))
+		if (relevant(r, below->child[i]))
 			TRY(place(r, below->child[i], *above));
 	return OK;
 }
@@ -157,7 +185,7 @@ place_switch(struct nccl_reading *r, const Doc *pci, struct above above)
 	put_link(r, vertex, &above);
 	for (int i = 0; i < below->n; i++) {
 		const char *speed = nccl_text(below->child[i], "link_speed");
-		if (relevant(below->child[i]) && pcie_generation(speed) > above.generation + 1) {
+		if (relevant(r, below->child[i]) && pcie_generation(speed) > above.generation + 1) {
 			nccl_add_name(&r->slow, nccl_text(pci, "busid"));
 			break;
 		}
@@ -172,11 +200,15 @@ place(struct nccl_reading *r, const Doc *pci, struct above above)
 	TRY(link_up(r, pci, &above));
 	for (int i = 0; i < gpus->n; i++)
 		put_link(r, vertex_of(r, gpus->child[i]), &above);
-	if (is_device(pci)) {
+	if (r->template && nccl_is_gpu(pci))
+		put_link(r, vertex_of(r, pci), &above);
+	if (r->template && nccl_is_card(pci))
+		TRY(place_card(r, pci, &above));
+	if (is_device(r, pci)) {
 		TRY(place_nics(r, pci, above));
 		return place_below(r, pci, &above);
 	}
-	return count_relevant(pci) > 1 ? place_switch(r, pci, above) : place_below(r, pci, &above);
+	return count_relevant(r, pci) > 1 ? place_switch(r, pci, above) : place_below(r, pci, &above);
 }
 
 /* ---- CPUs ---- */
@@ -206,8 +238,7 @@ static Status
 place_interface(struct nccl_reading *r, const struct interface *interface)
 {
 	const struct nccl_cpu *cpu = &r->cpu[interface->cpu];
-	int64_t speed;
-	TRY(nccl_int(r, interface->net, "speed", -1, 100000000, -1, &speed));
+	int64_t speed = speed_of(interface->net);
 	if (speed <= 0 || cpu->vertex < 0) {
 		nccl_add_name(&r->virtual, interface->name);
 		return OK;
@@ -267,7 +298,7 @@ place_cpu(struct nccl_reading *r, struct nccl_cpu *cpu)
 	char id[48];
 	bool used = false;
 	for (int i = 0; i < below->n; i++)
-		used |= relevant(below->child[i]);
+		used |= relevant(r, below->child[i]);
 	if (!used)
 		return OK;
 	if (r->n_hosts > 1)
@@ -291,7 +322,7 @@ place_tree(struct nccl_reading *r, int c)
 {
 	const Doc *below = nccl_children(r->cpu[c].at, "pcis");
 	for (int i = 0; i < below->n; i++)
-		if (relevant(below->child[i]))
+		if (relevant(r, below->child[i]))
 			TRY(place(r, below->child[i], (struct above){ .cpu = c, .vertex = r->cpu[c].vertex,
 			    .capacity = INT64_MAX }));
 	return OK;

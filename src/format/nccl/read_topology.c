@@ -1,5 +1,6 @@
 /* Topology XML of NCCL and RCCL (NCCL_TOPO_DUMP_FILE): the whole, and collecting what a file has. */
 #include "base/array.h"
+#include "format/known_machines.h"
 #include "format/nccl/nccl.h"
 #include "format/sniff.h"
 
@@ -63,17 +64,35 @@ collect_gpu(struct nccl_reading *r, const Doc *pci, const Doc *gpu, int cpu)
 	return OK;
 }
 
+/* A GPU of a template, which has no <gpu>. */
+static Status
+collect_device(struct nccl_reading *r, const Doc *pci, int cpu)
+{
+	struct nccl_gpu new = { .at = pci, .pci = pci, .cpu = cpu, .host = r->cpu[cpu].host };
+	if (!nccl_bus(nccl_text(pci, "busid"), &new.bus))
+		return doc_missing(r->ctx, r->label, pci, "busid", "a bus id, as 0000:06:00.0");
+	if (r->n_gpus == LIMIT_RANKS)
+		return doc_fail(r->ctx, r->label, pci, LIMIT, "more than %d GPUs", LIMIT_RANKS);
+	if (r->gpu_model)
+		TRY(gpu_model_parse(r->ctx, r->gpu_model, &new.model));
+	TRY(GROW(r->ctx, r->gpu, r->n_gpus, r->room_gpus));
+	r->gpu[r->n_gpus++] = new;
+	return OK;
+}
+
 /* GPUs at or below a PCI device; the depth of files is limited. */
 static Status
 collect_pci(struct nccl_reading *r, const Doc *pci, int cpu)
 {
 	const Doc *gpus = nccl_children(pci, "gpus"), *below = nccl_children(pci, "pcis");
 	const Doc *nics = nccl_children(pci, "nics");
-	r->n_devices += below->n == 0;
-	for (int i = 0; i < nics->n; i++)
+	r->n_devices += below->n == 0 && !r->template;
+	for (int i = 0; i < nics->n && !r->template; i++)
 		r->n_nets += nccl_children(nics->child[i], "nets")->n;
 	for (int i = 0; i < gpus->n; i++)
 		TRY(collect_gpu(r, pci, gpus->child[i], cpu));
+	if (r->template && nccl_is_gpu(pci))
+		TRY(collect_device(r, pci, cpu));
 	for (int i = 0; i < below->n; i++)
 		TRY(collect_pci(r, below->child[i], cpu));
 	return OK;
@@ -132,6 +151,34 @@ check_gpus(struct nccl_reading *r)
 	return OK;
 }
 
+/* Clouds hand out inputs of NCCL, which it completes as it runs: a PCI tree. Their GPUs are told by their class, and
+ * numbered by their bus ids, as NCCL numbers them. */
+static Status
+collect_template(struct nccl_reading *r)
+{
+	const struct nccl_gpu **sorted;
+	struct nccl_gpu *gpu;
+	r->template = true;
+	for (int c = 0; c < r->n_cpus; c++) {
+		const Doc *below = nccl_children(r->cpu[c].at, "pcis");
+		for (int i = 0; i < below->n; i++)
+			TRY(collect_pci(r, below->child[i], c));
+	}
+	if (r->n_gpus == 0)
+		return OK;
+	TRY(TEMP(r->ctx, sorted, r->n_gpus));
+	TRY(NEW(r->ctx, gpu, r->n_gpus));
+	for (int i = 0; i < r->n_gpus; i++)
+		sorted[i] = &r->gpu[i];
+	qsort(sorted, (size_t)r->n_gpus, sizeof(struct nccl_gpu *), by_bus);
+	for (int i = 0; i < r->n_gpus; i++) {
+		gpu[i] = *sorted[i];
+		gpu[i].dev = i;
+	}
+	r->gpu = gpu;
+	return OK;
+}
+
 /* An input of NCCL has PCI switches only, which the dump completes. */
 static Status
 fail_no_gpu(struct nccl_reading *r)
@@ -155,6 +202,8 @@ collect(struct nccl_reading *r)
 	for (int i = 0; i < cpus->n; i++)
 		TRY(collect_cpu(r, cpus->child[i]));
 	if (r->n_gpus == 0)
+		TRY(collect_template(r));
+	if (r->n_gpus == 0)
 		return fail_no_gpu(r);
 	qsort(r->gpu, (size_t)r->n_gpus, sizeof *r->gpu, by_dev);
 	return check_gpus(r);
@@ -174,6 +223,8 @@ put_notes(struct nccl_reading *r)
 	nccl_note_names(r->b, &r->absent, absent,
 	    "left out, as the file does not have the other end: no GPU of this job");
 	nccl_note_names(r->b, &r->virtual, "network interfaces", "left out, as they have no PCI device");
+	nccl_note_names(r->b, &r->self, "NVLinks of",
+	    "left out, as the file has them lead to the GPU itself; nvidia-smi topo -m prints where they lead");
 }
 
 /* GPUs come first, in the order of their device numbers. */
@@ -196,6 +247,32 @@ place_gpus(struct nccl_reading *r)
 	return builder_status(r->b);
 }
 
+/* Links of a template: of the machine that has such GPUs. */
+static Status
+place_known(struct nccl_reading *r)
+{
+	int *vertex, *cpu;
+	TRY(TEMP(r->ctx, vertex, r->n_gpus));
+	TRY(TEMP(r->ctx, cpu, r->n_gpus));
+	for (int i = 0; i < r->n_gpus; i++) {
+		vertex[i] = r->gpu[i].vertex;
+		cpu[i] = r->cpu[r->gpu[i].cpu].vertex;
+	}
+	builder_gpus(r->b, r->gpu[0].model);
+	builder_assume(r->b, "GPUs: %d PCI devices, by their class, as the file is made for NCCL to complete "
+	    "(NCCL_TOPO_FILE)", r->n_gpus);
+	if (r->n_hosts == 1 && known_machine_links(r->b, &(KnownGpus){ .model = r->gpu[0].model,
+	    .node = r->host[0].node, .n = r->n_gpus, .gpu = vertex, .cpu = cpu, .numbered = true }))
+		return builder_status(r->b);
+	if (!r->gpu_model)
+		builder_assume(r->b, "no links between the GPUs: --gpu-model states what they are, as V100-SXM2 of "
+		    "Azure NDv2, A100-SXM4 of Azure NDv4 and AWS p4d and p4de, H100-SXM of Azure NDv5, A10G of AWS g5");
+	else if (r->gpu[0].model->rate)
+		builder_assume(r->b, "no links between the GPUs: no machine is known that has %d %s; what NCCL writes "
+		    "with NCCL_TOPO_DUMP_FILE has them", r->n_gpus, r->gpu[0].model->name);
+	return builder_status(r->b);
+}
+
 static Status
 read_system(struct nccl_reading *r, Topology **out)
 {
@@ -210,6 +287,8 @@ read_system(struct nccl_reading *r, Topology **out)
 	TRY(place_gpus(r));
 	TRY(nccl_place_cpus(r));
 	TRY(nccl_place_links(r));
+	if (r->template)
+		TRY(place_known(r));
 	TRY(nccl_place_pci(r));
 	put_notes(r);
 	return builder_finish(r->b, out);

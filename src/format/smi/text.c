@@ -6,11 +6,23 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The rest of one, as "[4m", where a copy has lost the ESC. */
+static size_t
+colour_length(const char *data, size_t size, size_t at)
+{
+	size_t i = at + 1;
+	while (i < size && ((data[i] >= '0' && data[i] <= '9') || data[i] == ';'))
+		i++;
+	return i > at + 1 && i < size && data[i] == 'm' ? i + 1 - at : 0;
+}
+
 /* Length of an escape sequence of a terminal at `at`, such as ESC [ 4 m; 0: none. */
 static size_t
 escape_length(const char *data, size_t size, size_t at)
 {
 	size_t i = at + 2;
+	if (data[at] == '[')
+		return colour_length(data, size, at);
 	if (data[at] != '\033' || at + 1 >= size || data[at + 1] != '[')
 		return 0;
 	while (i < size && data[i] >= 0x20 && data[i] < 0x40)
