@@ -357,11 +357,33 @@ else
 fi
 rm -rf "$work/batch"
 
+# ---- JSON of rocm-smi and amd-smi ----
+
+smi=tests/foreign/rocm_smi
+expect "JSON of rocm-smi is its tables" cmp <("$blinkc" convert -q --gpu-model MI100 $smi/rocm-mi100.json \
+	--format canonical) <("$blinkc" convert -q --gpu-model MI100 $smi/rocm-mi100.txt --format canonical)
+"$blinkc" convert --gpu-model MI100 $smi/amd-mi100.json -o "$work/t.json" 2>"$work/err"
+is() { if [ "$2" = "$3" ]; then ok "$1: $3"; else not_ok "$1: $2: want $3"; fi; }
+table() { oracle foreign --table x '' "$1"; }
+is "JSON of amd-smi, which has no NUMA nodes" "$(table "$work/t.json")" \
+	"8 gpus 1 cpus 0 switches 0 nics; xgmi 12x1x46; pcie 8x1x24"
+expect "that is said" grep -q '^assumed     CPUs: one for all GPUs, as the text has no NUMA nodes$' "$work/err"
+is "xGMI links of both" "$(grep -c '"class": "xgmi"' "$work/t.json")" \
+	"$("$blinkc" convert -q --gpu-model MI100 $smi/rocm-mi100.txt --format json | grep -c '"class": "xgmi"')"
+bad_smi() { # NAME TEXT SED
+	sed "$3" $smi/$1 >"$work/bad.json"
+	cmp -s "$work/bad.json" $smi/$1 && not_ok "$1: $3: changes nothing"
+	refuses "$1, $3" 3 "$2" "$blinkc" convert --from rocm-smi --gpu-model MI100 "$work/bad.json"
+}
+bad_smi rocm-mi100.json "GPU0 and GPU1: no link type" 's/Link type between DRM devices 0 and 1"/x"/'
+bad_smi rocm-mi100.json '"CXL": want XGMI or PCIE' 's/"XGMI"/"CXL"/'
+bad_smi amd-mi100.json '7: want each GPU once' 's/^        "gpu": 6,/        "gpu": 7,/'
+bad_smi amd-mi100.json '9: want a GPU of the list' 's/^                "gpu": 6,/                "gpu": 9,/'
+bad_smi amd-mi100.json 'GPU0 to GPU1 and back' '0,/"weight": 15/s//"weight": 16/'
+
 # ---- files of clouds ----
 
 template=tests/foreign/nccl/nccl-template.xml
-table() { oracle foreign --table x '' "$1"; }
-is() { if [ "$2" = "$3" ]; then ok "$1: $3"; else not_ok "$1: $2: want $3"; fi; }
 "$blinkc" convert $template -o "$work/t.json" 2>"$work/err"
 is "a template without --gpu-model" "$(table "$work/t.json")" \
 	"8 gpus 2 cpus 4 switches 8 nics; pcie 20x1x48; qpi 1x1x22"

@@ -9,32 +9,14 @@
  * XGMI is also the type of pairs without a link of their own, with 1 hop. Their weight is larger: 15 for each link
  * between them, as the driver counts (amdkfd). How many links a pair has is in no matrix. */
 #include "format/sniff.h"
-#include "format/smi/smi.h"
+#include "format/smi/rocm_tables.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum { WEIGHT, HOPS, TYPE, N_TABLES } Table;
-
-enum { XGMI = 1, PCIE = 2 };	/* cells of TYPE; 0: itself, or none */
-
 static const char *const titles[N_TABLES] = { "Weight between two GPUs", "Hops between two GPUs",
 	"Link Type between two GPUs" };
-
-struct tables {
-	SmiText text;
-	const GpuModel *model;
-	TopologyBuilder *b;
-	int n;			/* GPUs; 0: no table yet */
-	int *gpu;		/* their numbers */
-	int *numa;		/* -1: not known */
-	int *cell[N_TABLES];	/* n * n; NULL: not in the text */
-	int *vertex;
-	int xgmi;		/* the least weight of a pair of type XGMI; 0: no weights */
-	int n_indirect;		/* pairs */
-	bool dies;		/* the dies of packages have links of their own number */
-};
 
 /* ---- reading ---- */
 
@@ -308,6 +290,8 @@ place_pcie(struct tables *t, int node)
 		if (!t->model)
 			builder_link_assumed(t->b);
 	}
+	if (t->n > 1 && n_cpus == 1 && t->numa[0] < 0)
+		builder_assume(t->b, "CPUs: one for all GPUs, as the text has no NUMA nodes");
 	builder_assume(
 	    t->b, "PCIe: a link of each GPU to the CPU of its NUMA node, as the tables have no PCIe switches");
 	smi_join_cpus(t->b, cpu, n_cpus,
@@ -318,10 +302,10 @@ place_pcie(struct tables *t, int node)
 /* ---- the whole ---- */
 
 static Status
-read_all(struct tables *t, Topology **out)
+read_all(struct tables *t, const char *data, size_t size, Topology **out)
 {
 	char name[LIMIT_ID_BYTES], id[32];
-	TRY(read_tables(t));
+	TRY(rocm_is_json(data, size) ? rocm_read_json(t, data, size) : read_tables(t));
 	TRY(check_symmetry(t));
 	TRY(builder_new(t->text.ctx, t->text.label, sniff_name(t->text.label, name, sizeof name),
 	    "rocm-smi --showtopo; rates: see classes and links", &t->b));
@@ -344,7 +328,7 @@ topo_is_rocm_smi(const char *data, size_t size)
 	for (int table = 0; table < N_TABLES; table++)
 		if (smi_has(data, size, titles[table]))
 			return true;
-	return false;
+	return rocm_is_json(data, size);
 }
 
 Status
@@ -353,7 +337,7 @@ topo_read_rocm_smi(Ctx *ctx, const char *label, TopologyFiles *files, const char
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct tables t = { .n = 0 };
 	TRY(smi_open(ctx, label, files, data, size, &t.text, &t.model));
-	TRY(read_all(&t, out));
+	TRY(read_all(&t, data, size, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
