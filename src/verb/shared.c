@@ -44,7 +44,9 @@ choose_routes(const Ctx *ctx, const Options *opt, const Topology *machine, const
 {
 	PairGain gain;
 	Routes routes = routes_default(ctx, machine, ask, &gain);
-	if (!gain.taken || opt->value[OPT_QUIET])
+	/* A summary for programs is a line of its own. */
+	const char *summary = opt->value[OPT_SUMMARY];
+	if (!gain.taken || opt->value[OPT_QUIET] || (summary && strcmp(summary, "json") == 0))
 		return routes;
 	NamesText links = link_classes_text(gain.links);
 	progress_hide();

@@ -132,6 +132,8 @@ m=topologies/mi250.xml
 "$blinkc" $m -o "$work/pairs.json" 2>"$work/err"
 has "it is said, and how to go back" "^routes      pair: an allreduce over all GPUs has 185.143 GB/s, over xgmi alone \
 at most 171.429; --routes any goes back$" "$work/err"
+"$blinkc" $m --summary json -o "$work/s.json" 2>"$work/err"
+lacks "not in a summary for programs" '^routes' "$work/err"
 "$blinkc" $m --routes pair -o "$work/s.json" 2>"$work/err"
 expect "it is --routes pair" cmp "$work/pairs.json" "$work/s.json"
 lacks "that is not said where it is asked for" '^routes' "$work/err"
