@@ -167,6 +167,71 @@ def groups(rank: int, size: int, folder: str) -> list[str]:
     return check.wrong
 
 
+def splits(rank: int, size: int, folder: str) -> list[str]:
+    """split_group: parts in another order, of parts, without some; messages and names in them; beside calls."""
+    init(rank, size, folder)
+    check = Check()
+    early = torch.full((1000,), float(rank))
+    work: Any = dist.all_reduce(early, async_op=True)
+    parts = [list(range(size))[half::2][::-1] for half in (0, 1)]
+    mine, everyone = parts[rank % 2], sum(range(size))
+    part: Any = dist.split_group(split_ranks=parts, group_desc="a half")
+    work.wait()
+    check("a call before the split", bool((early == everyone).all()))
+    check("rank in the part", dist.get_rank(part) == mine.index(rank) and part.size() == len(mine))
+    check("description", part.group_desc == "a half")
+    tensor = torch.full((10,), float(rank))
+    dist.all_reduce(tensor, group=part)
+    check("sum of the part", bool((tensor == sum(mine)).all()))
+    dist.broadcast(tensor := torch.full((3,), float(rank)), mine[0], group=part)
+    check("root of the part", bool((tensor == mine[0]).all()))
+    if len(mine) > 1 and rank in mine[:2]:
+        other = mine[1 - mine.index(rank)]
+        sent: Any = dist.isend(torch.tensor([rank]), other, group=part)
+        got = torch.empty(1, dtype=torch.int64)
+        check("a message", dist.recv(got, other, group=part) == other and int(got) == other)
+        sent.wait()
+    again: Any = dist.split_group(part, [list(range(len(mine)))], timeout=timedelta(seconds=20))
+    dist.all_reduce(tensor := torch.ones(1), group=again)
+    check("a part of a part", float(tensor) == len(mine))
+    first: Any = dist.split_group(split_ranks=[[0]])
+    check("no member", (first is dist.GroupMember.NON_GROUP_MEMBER) == (rank != 0))
+    dist.destroy_process_group(part)
+    dist.all_reduce(tensor := torch.ones(1))
+    check("the whole goes on", float(tensor) == size)
+    dist.all_reduce(tensor := torch.ones(1), group=again)
+    check("and a part of it", float(tensor) == len(mine))
+    check.raises("other options", TypeError, dist.split_group, split_ranks=parts, pg_options="x")
+    return check.wrong
+
+
+def barriers(rank: int, size: int, folder: str) -> list[str]:
+    """monitored_barrier, beside gloo's: all pass, or all but those that do not come raise and name them."""
+    init(rank, size, folder)
+    check = Check()
+    gloo: Any = dist.new_group(backend="gloo")
+    for i in range(3):
+        dist.monitored_barrier(timeout=timedelta(seconds=30), wait_all_ranks=bool(i % 2))
+    short = timedelta(seconds=0.5)
+    for late, all_ranks, words in [([size - 1], False, f"rank {size - 1}:"), ([1], True, "rank 1:"),
+                                   (list(range(1, size)), True, "1" if size == 2 else "ranks 1, 2, 3:")]:
+        for group, theirs in ((None, False), (gloo, True)):
+            if rank not in late:
+                begin, raised = time.monotonic(), ""
+                try:
+                    dist.monitored_barrier(group, short, all_ranks)
+                except RuntimeError as reason:
+                    raised = str(reason)
+                check(f"late: {late}, gloo {theirs}: {raised}", theirs and raised != "" or words in raised)
+                check("in time", time.monotonic() - begin < 15)
+            else:
+                time.sleep(1.5)
+                if not theirs:
+                    check.raises("who is late hears it", blink.Timeout, dist.monitored_barrier, None, short)
+            dist.barrier()
+    return check.wrong
+
+
 def refused(rank: int, size: int, folder: str) -> list[str]:
     """What is wrong on this rank alone: an exception, and the group lives on."""
     init(rank, size, folder)
@@ -244,5 +309,5 @@ def overhead(rank: int, size: int, folder: str) -> list[str]:
 
 
 for size in (2, 4):
-    for function in (requests, futures, messages, groups, refused, overhead):
+    for function in (requests, futures, messages, groups, splits, barriers, refused, overhead):
         case(f"{function.__name__}, {size} ranks", size, function, 60)

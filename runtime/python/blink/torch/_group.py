@@ -11,6 +11,7 @@ for collectives nor for each other; they are made when the first message is sent
 from __future__ import annotations
 
 import atexit
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -26,6 +27,7 @@ from torch._C._distributed_c10d import (
     BarrierOptions,
     BroadcastOptions,
     GatherOptions,
+    PrefixStore,
     ReduceOptions,
     ReduceScatterOptions,
     ScatterOptions,
@@ -73,10 +75,21 @@ def connect(store: Any, key: str, rank: int, size: int, config: Config) -> Commu
     return comm
 
 
+class _Devices(list[torch.device]):
+    """False, as those of a group without a backend in C++, which PyTorch's flight recorder cannot record."""
+
+    def __bool__(self) -> bool:
+        return False
+
+
 class ProcessGroup(dist.ProcessGroup):
     """A process group over libblink, for tensors on the CPU."""
 
-    def __init__(self, store: Any, rank: int, size: int, timeout: timedelta, options: Config | None = None) -> None:
+    def __init__(
+        self, store: Any, rank: int, size: int, timeout: timedelta, options: Config | None = None,
+        comm: Communicator | None = None,
+    ) -> None:  # fmt: skip
+        """comm: of these ranks, if there is one."""
         super().__init__(rank, size)
         self._store = store
         self._size = size
@@ -87,7 +100,8 @@ class ProcessGroup(dist.ProcessGroup):
         self._timeout = 0.0
         self._name = ""
         self._peers: dict[tuple[int, int, int], Lane] = {}
-        self._lane = Lane(connect(store, "blink", rank, size, self._config))
+        self._barriers = 0      # monitored ones
+        self._lane = Lane(comm or connect(store, "blink", rank, size, self._config))
 
     # ---- what torch.distributed asks of a group ----
 
@@ -114,7 +128,39 @@ class ProcessGroup(dist.ProcessGroup):
 
     get_backend = _get_backend
     supports_coalescing = False
-    supports_splitting = False
+    supports_splitting = True
+
+    @property
+    def _device_types(self) -> list[torch.device]:
+        return _Devices([torch.device("cpu")])
+
+    def split_group(
+        self,
+        ranks: Sequence[int],
+        timeout: timedelta | None = None,
+        opts: Any = None,
+        group_name: str | None = None,
+        group_desc: str | None = None,
+        device_types: object = None,
+    ) -> ProcessGroup | None:
+        """A group of these ranks, in this order, without another meeting. All ranks of this group call it, each with
+        the ranks of its own part, or, if it is in none, with those of another: it gets None."""
+        if opts is not None and not isinstance(opts, Config):
+            raise TypeError(f"pg_options: {type(opts).__name__}: want blink.torch.Options")
+        member = self._rank in ranks
+        seconds = timeout.total_seconds() if timeout else self._config.timeout
+        config = opts if opts and opts.timeout else replace(opts or self._config, timeout=seconds)
+        rank = list(ranks).index(self._rank) if member else 0
+        comm = self._lane.split(min(ranks) if member else -1, rank, config)
+        if comm is None:
+            return None
+        store = PrefixStore(f"{group_name or min(ranks)}/", self._store)
+        part = ProcessGroup(store, rank, len(ranks), timedelta(seconds=seconds), config, comm)
+        if group_name:
+            part._set_group_name(group_name)  # type: ignore[arg-type]
+        if group_desc:
+            part._set_group_desc(group_desc)
+        return part
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Of calls from now on, if it is less than the group was made with: that one stays the largest."""
@@ -441,6 +487,46 @@ class ProcessGroup(dist.ProcessGroup):
 
     def barrier(self, opts: Any = BarrierOptions()) -> Work:
         return self._run([Step(lambda comm: comm.barrier())], [], opts)
+
+    def monitored_barrier(self, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+        """By the store, so that it says who is missing even where collectives hang. Rank 0 waits for the others and
+        tells them: all raise Timeout with the ranks that have not come in time, the first, or all of them."""
+        seconds = timeout.total_seconds() if timeout else self._config.timeout
+        deadline, at = time.monotonic() + seconds, f"blink/barrier/{self._barriers}"
+        self._barriers += 1
+        if self._rank:
+            self._store.set(f"{at}/{self._rank}", "here")
+            # Rank 0 may begin to wait later than this one.
+            if not self._comes(f"{at}/0", deadline + seconds):
+                raise Timeout(f"rank 0: did not pass monitored_barrier in {2 * seconds:g} s")
+            verdict = bytes(self._store.get(f"{at}/0")).decode()
+        else:
+            missing: list[int] = []
+            for rank in range(1, self._size):
+                if (wait_all_ranks or not missing) and not self._comes(f"{at}/{rank}", deadline):
+                    missing.append(rank)
+            names = f"rank{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+            verdict = f"{names}: did not pass monitored_barrier in {seconds:g} s" if missing else "passed"
+            self._store.set(f"{at}/0", verdict)
+            self._forget_barrier(self._barriers - 2)
+        if verdict != "passed":
+            raise Timeout(verdict)
+
+    def _comes(self, key: str, deadline: float) -> bool:
+        """Whether another rank has set it by then. A FileStore would wait for whole seconds."""
+        pause = 0.001
+        while not self._store.check([key]):
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return False
+            time.sleep(min(pause, left))
+            pause = min(2 * pause, 0.05)
+        return True
+
+    def _forget_barrier(self, number: int) -> None:
+        """All ranks have read what rank 0 said in it, as they came to the next one."""
+        for rank in range(self._size if number >= 0 else 0):
+            self._store.delete_key(f"blink/barrier/{number}/{rank}")
 
     def send(self, tensors: Tensors, dst: int, tag: int = 0) -> Work:
         source = plain(_only(tensors))

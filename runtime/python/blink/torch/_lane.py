@@ -24,7 +24,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from .. import Aborted, BlinkError, Call, Communicator, Timeout
+from .. import Aborted, BlinkError, Call, Communicator, Config, Timeout
 
 # Seconds until a thread that has nothing to do ends.
 _SPARE = 5.0
@@ -197,6 +197,14 @@ class Lane:
                 raise error
         if finish:
             finish()
+
+    def split(self, color: int, key: int, config: Config) -> Communicator | None:
+        """Of its communicator, after the calls that were made: see Communicator.split."""
+        with self._lock:
+            if self._error:
+                raise self._error
+            assert self._comm
+            return self._comm.split(color, key, config)
 
     def idle(self) -> Communicator | None:
         """The communicator, if no call before it is to be settled."""
