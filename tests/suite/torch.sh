@@ -25,13 +25,18 @@ for program in "$work"/doc/*.py; do
 done
 grep -qF 'loss 0.' "$work/out" || not_ok "docs/pytorch.md: prints no loss: $(head -3 "$work/out")"
 
+# The example: the tokens of one rank, by both backends.
+expect "examples/tensor_parallel.py" env OMP_NUM_THREADS=1 ROUNDS=1 timeout 120 \
+	"$torch" -m torch.distributed.run --standalone --nproc-per-node 2 examples/tensor_parallel.py
+grep -q '^blink .* tokens/s .*step$' "$work/out" || not_ok "examples/tensor_parallel.py: prints $(head -3 "$work/out")"
+
 if "$torch" -c 'import mypy' 2>/dev/null; then
 	cd runtime/python || exit 1
 	expect "mypy --strict: the package" "$torch" -m mypy --strict --cache-dir "$work/mypy" -p blink
 	cd "$top" || exit 1
 	MYPYPATH=runtime/python:tests/torch expect "mypy --strict: the tests" "$torch" -m mypy --strict \
 		--cache-dir "$work/mypy" \
-		--explicit-package-bases tests/torch tests/python runtime/python/wheel.py
+		--explicit-package-bases tests/torch tests/python runtime/python/wheel.py examples/tensor_parallel.py
 else
 	skip "mypy: it is missing; make check-torch installs it"
 fi
