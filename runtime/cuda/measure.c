@@ -58,17 +58,18 @@ measure(struct gpu *g, int peer, struct gpu_cost *out, struct blink_error *err)
 	return err->code;
 }
 
-/* The next rank on another GPU whose memory can be accessed; -1: none. */
+/* The next rank whose memory can be accessed, on another GPU if there is one; -1: none. */
 static int
 peer_of(const struct gpu *g)
 {
-	int n = g->self->n_ranks;
-	for (int i = 1; i < n; i++) {
+	int n = g->self->n_ranks, here = -1;
+	for (int i = n - 1; i > 0; i--) {
 		int peer = (g->self->rank + i) % n;
-		if (g->peer[peer].direct && g->peer[peer].device != g->device)
-			return peer;
+		if (g->peer[peer].direct && (here < 0 || g->peer[peer].device != g->device
+		    || g->peer[here].device == g->device))
+			here = peer;
 	}
-	return -1;
+	return here;
 }
 
 static int

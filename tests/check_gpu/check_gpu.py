@@ -58,7 +58,8 @@ class Machine:
         # One GPU has four ranks: what they exchange goes through its memory.
         self.ranks = min(self.gpus, 8) if self.gpus > 1 else 4
         if self.gpus == 1:
-            self.environment["BLINK_DEVICE_MAP"] = ",".join("0" * self.ranks)
+            # Streams that share a hardware queue would wait for each other's kernels.
+            self.environment.update(BLINK_DEVICE_MAP=",".join("0" * self.ranks), CUDA_DEVICE_MAX_CONNECTIONS="32")
         self.largest = 256 * KIB if self.virtual else 256 * MIB if self.gpus > 1 else 64 * MIB
         self.topology = None
 
@@ -130,8 +131,8 @@ def look(machine, report):
         if shutil.which("nvidia-smi") and not machine.virtual else ""
     report.facts.update(gpus=machine.gpus, ranks=machine.ranks, virtual=machine.virtual,
                         models=sorted(set(out.splitlines())) or ["virtual GPUs, of topologies/dgx1v.xml"])
-    machine.topology = "topologies/dgx1v.xml"
-    if not machine.virtual:
+    machine.topology = "topologies/dgx1v.xml"   # of one GPU's ranks, too: it has the memory, not the links
+    if not machine.virtual and machine.gpus > 1:
         machine.topology = f"{machine.folder}/machine.xml"
         if report.program([f"{machine.build}/blinkc", "probe", "-q", "-o", machine.topology], name="probe") is None:
             machine.topology = None
@@ -218,8 +219,8 @@ def sizes(machine, report):
 
 def planned(machine, report):
     """Schedules of this machine's wiring, beside rings on the same links."""
-    if not machine.topology or machine.gpus < 2:
-        return "skipped: one GPU has no wiring"
+    if not machine.topology:
+        return "skipped: no topology"
     ranks = ",".join(map(str, range(machine.ranks)))
     large = sweep_words(machine, machine.largest // 64)
     for collective in "allreduce", "allgather", "broadcast", "reducescatter":
@@ -252,12 +253,12 @@ def generated(machine, report):
         return "skipped: no nvcc"
     if machine.virtual:
         return "skipped: kernels of generated code have no twins by that name"
-    if not machine.topology or machine.gpus < 2:
-        return "skipped: one GPU has no wiring"
+    if not machine.topology:
+        return "skipped: no topology"
     ranks, at = ",".join(map(str, range(machine.ranks))), f"{machine.folder}/generated"
     blinkc = [f"{machine.build}/blinkc", "-q"]
     if report.program([*blinkc, machine.topology, "-g", ranks, "-o", f"{at}.json"], name="blinkc") is None \
-            or report.program([*blinkc, "convert", f"{at}.json", "--format", "cuda-kernel", "-o", f"{at}.cu"]) is None \
+            or report.program([blinkc[0], "convert", "-q", f"{at}.json", "--format", "cuda-kernel", "-o", f"{at}.cu"]) is None \
             or report.program(["nvcc", "-ptx", "-fmad=false", "-Iruntime/include", f"{at}.cu",
                                "-o", f"{at}.ptx"]) is None:
         return None
@@ -332,9 +333,9 @@ def main():
     print("no GPU: on virtual GPUs" if machine.virtual else f"{machine.gpus} GPUs, {machine.ranks} ranks")
     for name in dict.fromkeys(["look"] + steps):
         report.step(name, STEPS[name])
-    write(f"{machine.folder}/report.json", json.dumps(
-        {"facts": report.facts, "steps": report.steps, "problems": report.problems, "tables": report.tables}, indent=1))
-    write(f"{machine.folder}/report.md", markdown(report))
+        write(f"{machine.folder}/report.json", json.dumps({"facts": report.facts, "steps": report.steps,
+              "problems": report.problems, "tables": report.tables}, indent=1))
+        write(f"{machine.folder}/report.md", markdown(report))
     for problem in report.problems:
         print(f"FAILED: {problem}")
     print(f"report: {machine.folder}/report.md, {machine.folder}/report.json")

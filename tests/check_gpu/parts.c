@@ -124,6 +124,44 @@ measure_launches(struct device *on)
 	    (now() - began) / IN_A_ROW * 1e6);
 }
 
+/* Of one that the host makes n times, in ns. */
+#define EACH(name, call) do { \
+	enum { N = 200 }; \
+	double best = 1e9; \
+	for (int repeat = 0; repeat < REPEATS; repeat++) { \
+		double began = now(); \
+		for (int i = 0; i < N; i++) \
+			CHECK(call); \
+		double took = (now() - began) / N * 1e9; \
+		best = took < best ? took : best; \
+		end(on); \
+	} \
+	printf("{\"part\":\"host: " name "\",\"device\":%d,\"ns\":%.1f}\n", (int)on->number, best); \
+} while (0)
+
+/* What a call of libblink asks of the driver. */
+static void
+measure_host_calls(struct device *on)
+{
+	CUevent event;
+	CUcontext context;
+	CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	CUstreamCaptureStatus status;
+	struct part none = { 0 };
+	void *parameters[] = { &none };
+	CHECK(context_set(on->context));
+	CHECK(event_create(&event, CU_EVENT_DISABLE_TIMING));
+	EACH("launch", launch(on->function[PART_nothing], 1, 1, 1, THREADS, 1, 1, 0, on->stream, parameters, NULL));
+	EACH("record an event", event_record(event, on->stream));
+	EACH("wait for an event", stream_wait_event(on->stream, event, 0));
+	EACH("query an event", event_query(event));
+	EACH("is a capture there", stream_capturing(on->stream, &status));
+	EACH("get the context", context_get(&context));
+	EACH("set the context", context_set(on->context));
+	EACH("mode of captures", capture_mode(&mode));
+	CHECK(event_destroy(event));
+}
+
 static void
 measure_block(struct device *on)
 {
@@ -293,6 +331,7 @@ main(int argc, char **argv)
 		open_device(&devices[i], i % n_devices, image);
 	for (int i = 0; i < n_devices; i++) {
 		measure_launches(&devices[i]);
+		measure_host_calls(&devices[i]);
 		measure_block(&devices[i]);
 		measure_host(&devices[i]);
 		measure_copies(&devices[i], &devices[i]);

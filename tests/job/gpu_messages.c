@@ -74,8 +74,8 @@ exchange(struct rank *me, blinkComm_t comm, int n_messages, uint64_t seed)
 		device_out(me, comm, host, device, bytes);
 		judge_messages(me, host, n_messages, seed);
 	}
+	/* Its memory on the GPU goes with the communicator, as that of flights (flight_free). */
 	device_stream_end(me, stream);
-	device_free(me, comm, device);
 	free(host);
 }
 

@@ -29,7 +29,8 @@ def values(rank: int, n: int = 12, dtype: torch.dtype = torch.float32) -> torch.
 class Job:
     def __init__(self, rank: int, size: int, folder: str) -> None:
         self.rank, self.size = rank, size
-        torch.cuda.set_device(rank)
+        self.device = torch.device("cuda", rank % torch.cuda.device_count())
+        torch.cuda.set_device(self.device)
         init(rank, size, folder, "nccl")
         self.all = [values(r) for r in range(size)]
         self.total = sum(self.all[1:], self.all[0])
@@ -139,7 +140,7 @@ def requests(job: Job) -> None:
     for work in works:
         work.wait()
     manager: Any = dist._coalescing_manager  # type: ignore[attr-defined]
-    with manager(device=torch.device("cuda", job.rank), async_ops=True) as calls:
+    with manager(device=job.device, async_ops=True) as calls:
         for x in many:
             dist.all_reduce(x, Op.MAX)
     calls.wait()
@@ -169,7 +170,9 @@ def split(job: Job) -> None:
 def memory(job: Job) -> None:
     """What PyTorch allocates by ncclMemAlloc, and registers."""
     dist.barrier()
-    backend: Any = dist.group.WORLD._get_backend(torch.device("cuda", job.rank))  # type: ignore[union-attr]
+    backend: Any = dist.group.WORLD._get_backend(job.device)  # type: ignore[union-attr]
+    if not backend.supports_tensor_alloc(job.device):  # GPUs without multicast objects
+        return
     pool: Any = torch.cuda.MemPool(backend.mem_allocator)
     with torch.cuda.use_mem_pool(pool):
         x = job.mine()
