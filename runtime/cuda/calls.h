@@ -53,6 +53,7 @@ struct gpu_launches {
 	pthread_mutex_t lock;		/* of what follows */
 	uint64_t n_made;
 	struct gpu_flight *first, *last, *unused;
+	int n_flights;			/* from first to last */
 	struct gpu_pool *pool;		/* of tables of messages */
 	struct gpu_messages **table_free;
 	int n_table_free;

@@ -50,6 +50,8 @@ gpu_table_return(struct gpu *g, struct gpu_messages *messages)
 
 /* ---- flights ---- */
 
+enum { FLIGHTS = 32 };			/* that may not have ended, before a call asks for them */
+
 /* There is work for the threads that watch and relay: the lock is held. */
 static void
 gpu_watch_wake(struct gpu *g)
@@ -76,24 +78,46 @@ gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
 	return driver_check(g->d, r, err, "wait for the call before");
 }
 
+/* The first flight has ended. */
+static void
+land(struct gpu *g)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_flight *f = l->first;
+	if (f->messages)
+		gpu_table_return(g, f->messages);
+	l->first = f->next;
+	if (!l->first)
+		l->last = NULL;
+	l->n_flights--;
+	f->next = l->unused;
+	l->unused = f;
+}
+
+/* The first n flights, if the last of them has ended: each waits for the one before. To ask takes a driver half as long
+ * as to launch. */
+static CUresult
+reap_some(struct gpu *g, int n)
+{
+	struct gpu_flight *until = g->launches->first;
+	for (int i = 1; i < n; i++)
+		until = until->next;
+	CUresult r = g->d->event_query(until->event);
+	for (int i = 0; i < n && r == CUDA_SUCCESS; i++)
+		land(g);
+	return r;
+}
+
 CUresult
 gpu_reap(struct gpu *g)
 {
 	struct gpu_launches *l = g->launches;
-	while (l->first) {
-		struct gpu_flight *f = l->first;
-		CUresult r = g->d->event_query(f->event);
-		if (r != CUDA_SUCCESS)
-			return r;
-		if (f->messages)
-			gpu_table_return(g, f->messages);
-		l->first = f->next;
-		if (!l->first)
-			l->last = NULL;
-		f->next = l->unused;
-		l->unused = f;
-	}
-	return CUDA_SUCCESS;
+	CUresult r = l->n_flights > 0 ? reap_some(g, l->n_flights) : CUDA_SUCCESS;
+	if (r == CUDA_ERROR_NOT_READY && l->n_flights > 3 && reap_some(g, l->n_flights / 2) == CUDA_SUCCESS)
+		return r;
+	if (r == CUDA_ERROR_NOT_READY && l->n_flights > 1)
+		reap_some(g, 1);
+	return r;
 }
 
 /* A flight with an event; the lock is held. */
@@ -101,7 +125,8 @@ static struct gpu_flight *
 take_flight(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
-	gpu_reap(g);
+	if (l->n_flights >= FLIGHTS && l->n_flights % (FLIGHTS / 2) == 0)
+		reap_some(g, FLIGHTS / 2);
 	struct gpu_flight *f = l->unused;
 	if (f) {
 		l->unused = f->next;
@@ -150,6 +175,7 @@ gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_
 		if (driver_check(g->d, g->d->event_record(event, to->stream), err, "record an event") == blinkSuccess) {
 			*(l->last ? &l->last->next : &l->first) = f;
 			l->last = f;
+			l->n_flights++;
 			gpu_watch_wake(g);
 		} else {
 			f->messages = NULL;
