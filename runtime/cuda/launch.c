@@ -122,18 +122,20 @@ remember_text(struct gpu_launches *l, const struct call *call, uint64_t signatur
 	pthread_mutex_unlock(&l->lock);
 }
 
-/* Of collectives whose data all ranks have or need, by a schedule that all have; 0: there are too many. */
+/* Of collectives whose data all ranks have or need; 0: there are too many. A schedule of a file has the same segments
+ * on all ranks; of one that is built in a rank knows its own, but how many there are, and the longest. */
 static int
 segments_of(const struct call *call, const struct gpu_call *p, int64_t segment[SEGMENTS])
 {
 	const RankProgram *prog = call->plan->prog;
 	bool all = call->coll == ALLREDUCE || call->coll == ALLGATHER || call->coll == REDUCESCATTER
-	    || call->coll == BROADCAST || call->coll == REDUCE;
-	if (!all || call->plan->rate == 0 || prog->n_extents > SEGMENTS)
+	    || call->coll == BROADCAST || call->coll == REDUCE, known = call->plan->rate > 0;
+	int n = known ? prog->n_extents : prog->segments_max;
+	if (!all || n > SEGMENTS)
 		return 0;
-	for (int i = 0; i < prog->n_extents; i++)
-		segment[i] = gpu_length(&prog->extent[i], p->part_end);
-	return prog->n_extents;
+	for (int i = 0; i < n; i++)
+		segment[i] = known ? gpu_length(&prog->extent[i], p->part_end) : gpu_longest(prog, p->part_end);
+	return n;
 }
 
 static struct gpu_asked
