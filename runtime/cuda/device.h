@@ -155,21 +155,21 @@ struct gpu_status {
 	uint64_t begun, done;		/* numbers of calls */
 	uint64_t signature[2];		/* of those calls, at their parity */
 	uint64_t progress;		/* grows while the call does */
-	uint64_t fences, short_chunks, long_chunks;	/* ns of GPU_MEASURED_TURNS (struct gpu_measure) */
+	uint64_t fences;		/* ns of GPU_MEASURED_FENCES (struct gpu_measure); of GPU_MEASURED_CHUNKS: */
+	uint64_t chunks, twice_as_many, twice_as_long;
 };
 
-/* Parameters of blink_measure: memory of a peer that nobody uses, and own memory, of what long chunks take. */
+/* Parameters of blink_measure: a flag and memory of a peer that nobody uses, and own memory, both of four chunks. */
 struct gpu_measure {
 	struct gpu_status *status;
 	uint64_t *flag;
-	char *to;
-	const char *from;
+	char *to, *own;
 };
 
 enum {
-	GPU_MEASURED_TURNS = 8,
-	GPU_MEASURED_SHORT = 16 * GPU_THREADS,	/* bytes of a short chunk; a long one is this many times as long: */
-	GPU_MEASURED_LONG = 4
+	GPU_MEASURED_FENCES = 4,
+	GPU_MEASURED_CHUNKS = 2,
+	GPU_MEASURED_BYTES = 4 * 16 * (GPU_THREADS - GPU_SETTERS)	/* of a chunk: 4 vectors of each thread */
 };
 
 /* What a rank has in its memory for each other, where copy engines are used. */

@@ -1,10 +1,10 @@
 /* What a chunk costs: measured when a process makes its first communicator on a GPU, by a kernel of one block that
- * stores into memory of a peer which nobody uses yet (kernels/measure.h). That takes some 100 us, and no peer has to
- * take part: none can hold it up. Of n chunks of c and of 4 c bytes, a byte has the difference, by 3 n c, and a chunk
- * what is left. Chunks must be the same on all ranks, so that they exchange what they have, and the worst counts; who
- * has no peer whose memory it can store into has nothing. Without any, or with BLINK_MEASURE=0, values are assumed:
- * 1.5 us for two barriers, a flag that is looked at in the second-level cache and the first loads of a chunk; 2 us for
- * a fence; 20 GB/s. */
+ * moves chunks as calls do, into memory of a peer which nobody uses yet (kernels/measure.h). That takes some 100 us.
+ * No peer has to take part: none can hold it up. Twice as many chunks take more by n chunks, and chunks of twice the
+ * length by n c bytes: a byte has the latter, and a chunk what is left of the former. The block's last fence is in
+ * neither. Chunks must be the same on all ranks, so that they exchange what they have, and the worst counts; who has no
+ * peer whose memory it can store into has nothing. Without any, or with BLINK_MEASURE=0, values are assumed: 0.9 us for
+ * flags, barriers and the loop of a chunk, 0.6 us for a fence, 50 GB/s, as an H200 has them towards its own memory. */
 #include "cuda/calls.h"
 #include "cuda/routes.h"
 #include "support/debug.h"
@@ -12,7 +12,7 @@
 
 #include <stdlib.h>
 
-enum { CHUNK_NS = 1500, FENCE_NS = 2000, RATE = 20000, NS_MOST = 1000000, RATE_MOST = 1000000, MEASURE = 4 };
+enum { CHUNK_NS = 900, FENCE_NS = 600, RATE = 50000, NS_MOST = 1000000, RATE_MOST = 1000000, MEASURE = 4 };
 
 static struct {
 	pthread_mutex_t lock;
@@ -29,12 +29,12 @@ between(int64_t least, int64_t x, int64_t most)
 static struct gpu_cost
 cost_of(const struct gpu_status *s)
 {
-	int64_t bytes = (int64_t)GPU_MEASURED_SHORT * GPU_MEASURED_TURNS;
-	int64_t fence = (int64_t)s->fences / GPU_MEASURED_TURNS, few = (int64_t)s->short_chunks;
-	int64_t more = between(1, (int64_t)s->long_chunks - few, INT64_MAX);
-	int64_t rate = s->long_chunks ? between(1, bytes * (GPU_MEASURED_LONG - 1) * 1000 / more, RATE_MOST) : 0;
-	int64_t left = rate ? few - fence - bytes * 1000 / rate : 0;	/* a fence ends it */
-	return (struct gpu_cost){ between(0, left / GPU_MEASURED_TURNS, NS_MOST), between(0, fence, NS_MOST), rate };
+	int64_t bytes = (int64_t)GPU_MEASURED_BYTES * GPU_MEASURED_CHUNKS, few = (int64_t)s->chunks;
+	int64_t longer = between(1, (int64_t)s->twice_as_long - few, INT64_MAX);
+	int64_t rate = s->chunks ? between(1, bytes * 1000 / longer, RATE_MOST) : 0;
+	int64_t left = rate ? (int64_t)s->twice_as_many - few - longer : 0;
+	return (struct gpu_cost){ between(0, left / GPU_MEASURED_CHUNKS, NS_MOST),
+	    between(0, (int64_t)s->fences / GPU_MEASURED_FENCES, NS_MOST), rate };
 }
 
 static int
@@ -44,7 +44,7 @@ measure(struct gpu *g, int peer, struct gpu_cost *out, struct blink_error *err)
 	struct gpu_entry entry;
 	CUfunction kernel;
 	gpu_pair_of(g, g->self->rank, peer, GPU_ROUTE_DIRECT, &pair);
-	struct gpu_measure m = { .status = g->status, .to = pair.ring[0], .from = (const char *)g->state->pending,
+	struct gpu_measure m = { .status = g->status, .to = pair.ring[0], .own = (char *)g->state->pending,
 	    .flag = &gpu_meeting_of(g, peer, g->self->rank, GPU_ROUTE_DIRECT)->unused };
 	void *parameters[] = { &m };
 	CUstream stream = g->launches->own;

@@ -72,14 +72,14 @@ fence=$(sed -n 's/.*INFO chunks, measured: .* each, \([0-9]*\) ns a fence, .*/\1
 expect "a fence takes what it costs" [ "${fence:-0}" -ge 2000 ]
 expect "and no more" [ "${fence:-0}" -lt 4000 ]
 BLINK_MEASURE=0 BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/assumed run "" matrix -n 2 -c 2 "chunks are not measured"
-expect "BLINK_MEASURE=0: what is assumed" [ "$(grep -c 'INFO chunks, assumed: 1500 ns each, 2000 ns a fence' \
+expect "BLINK_MEASURE=0: what is assumed" [ "$(grep -c 'INFO chunks, assumed: 900 ns each, 600 ns a fence' \
 	"$work/assumed")" = 2 ]
 
 # ---- the command for a machine with GPUs ----
 
 if [ "$full" ]; then
 	env -u BLINK_BACKEND -u VIRTUAL_GPU_TOPOLOGY BUILD="$build" CUDA_VISIBLE_DEVICES='' \
-		tests/check_gpu/check_gpu.py --steps results,parts,sizes,planned,chunks >"$work/log" 2>&1 ||
+		tests/check_gpu/check_gpu.py --steps results,parts,sizes,planned,generated,chunks >"$work/log" 2>&1 ||
 		not_ok "make check-gpu: $(tail -n 3 "$work/log")"
 	expect "make check-gpu: every step has passed, on virtual GPUs" [ "$(grep -c '\.\.\. passed' "$work/log")" = 6 ]
 	expect "its report has fences and flags" /usr/bin/python3 -c 'import json, sys

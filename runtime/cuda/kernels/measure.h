@@ -1,11 +1,11 @@
-/* What chunks cost on this GPU, towards a peer: fences after a flag, then short chunks, then long ones, as the protocol
- * of flags moves them (flags.h). One block. */
+/* What chunks cost on this GPU, towards a peer: fences after a flag; then chunks that are read and published, moved as
+ * in a call (flags.h), some, twice as many, and as many of twice the length. One block. */
 #ifndef BLINK_KERNELS_MEASURE_H
 #define BLINK_KERNELS_MEASURE_H
 
-#include "kernels/pass.h"
+#include "kernels/flags.h"
 
-/* Until all that the block has stored is there: ns since `from`, and on. */
+/* Until all that the block has stored is there: ns since *from, and on; the least of all times. */
 FN void
 note_time(uint64_t *to, uint64_t *from)
 {
@@ -13,51 +13,90 @@ note_time(uint64_t *to, uint64_t *from)
 	if (this_thread() != 0)
 		return;
 	fence();
-	uint64_t now = time_of_device();
-	if (to)
+	uint64_t now = time_of_device(), least_of = load8_fresh(to);
+	if (least_of == 0 || now - *from < least_of)
 		store8_fresh(to, now - *from);
 	*from = now;
 }
 
-/* vectors of each thread. */
+/* In own memory, and zero again in the end: lanes, from this rank and to the peer; a flag that is there; data. */
+enum { MEASURED_FLAG = 512, MEASURED_DATA = 1024 };
+
 FN void
-move_chunks(const struct gpu_measure *m, int vectors)
+make_lanes(const struct gpu_measure *m)
 {
-	struct vector v[AT_ONCE];
-	int64_t bytes = (int64_t)GPU_MEASURED_SHORT * vectors, step = (int64_t)all_threads() * VECTOR;
-	for (int turn = 0; turn < GPU_MEASURED_TURNS; turn++) {
-		for (int64_t at = (int64_t)this_thread() * VECTOR; at < bytes; at += AT_ONCE * step) {
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				if (at + u * step < bytes)
-					v[u] = load16_fresh(m->from + turn * bytes + at + u * step);
-			UNROLLED
-			for (int u = 0; u < AT_ONCE; u++)
-				if (at + u * step < bytes)
-					store16(m->to + turn * bytes + at + u * step, v[u]);
-		}
-		barrier();
-		if (this_thread() == 0)
-			acquired();	/* as who has seen a flag */
-		barrier_any(false);
+	struct gpu_lane *lane = (struct gpu_lane *)m->own;
+	uint64_t *there = (uint64_t *)(m->own + MEASURED_FLAG);
+	store8(there, ~(uint64_t)0);
+	for (int i = 0; i < 2; i++) {
+		store4(&lane[i].peer, 0);
+		store4(&lane[i].lane, 0);
+		store8(&lane[i].pair.ready, (uint64_t)(i == 0 ? there : m->flag));
+		store8(&lane[i].pair.done, (uint64_t)(i == 0 ? m->flag : there));
+		store8(&lane[i].pair.ring[0], (uint64_t)(i == 0 ? m->own + MEASURED_DATA : m->to));
 	}
 }
 
+/* A strip of n chunks of `bytes`. Its first is said to be done, so that no list of readers is left. */
 FN void
-run_measure(const struct gpu_measure *m)
+make_measured(struct block *b, const struct gpu_measure *m, int32_t n, int64_t bytes)
 {
-	uint64_t since = 0;
-	note_time(NULL, &since);
-	for (uint64_t i = 1; i <= GPU_MEASURED_TURNS; i++) {
-		if (this_thread() == 0)
-			store_flag(m->flag, i);
-		barrier();
+	struct strip *s = &b->strip[0];
+	b->call.status = m->status;
+	b->call.width = 1;
+	b->call.slots = 2;
+	b->call.slot_bytes = GPU_MEASURED_BYTES * 2;
+	b->program.lane = (const struct gpu_lane *)m->own;
+	b->number = 0;
+	b->n_strips = 1;
+	b->told = 0;
+	s->own = NULL;
+	s->output = NULL;
+	s->bytes = (n + 1) * bytes;
+	s->chunk_bytes = bytes;
+	s->from = s->number = s->publishes = 0;
+	s->to = s->n_from = s->n_to = 1;
+	s->chunk = s->done = s->set = s->next = 1;
+	s->n_chunks = n + 1;
+	s->scales = s->divides = 0;
+	s->shape = 0;
+}
+
+FN void
+move_measured(struct block *b, const struct gpu_measure *m, int32_t n, int64_t bytes)
+{
+	struct waiting w = { 0, false };
+	if (this_thread() == 0)
+		make_measured(b, m, n, bytes);
+	barrier();
+	run_list(b, SUM, &w);
+}
+
+FN void
+run_measure(struct block *b, const struct gpu_measure *m)
+{
+	struct gpu_status *status = m->status;
+	uint64_t since;
+	if (this_thread() == 0)
+		make_lanes(m);
+	barrier();
+	for (int turn = 0; turn < 2; turn++) {	/* the first one also loads the code */
+		since = time_of_device();
+		for (uint64_t i = 1; i <= GPU_MEASURED_FENCES; i++) {
+			if (this_thread() == 0)
+				store_flag(m->flag, i);
+			barrier();
+		}
+		note_time(&status->fences, &since);
+		move_measured(b, m, GPU_MEASURED_CHUNKS, GPU_MEASURED_BYTES);
+		note_time(&status->chunks, &since);
+		move_measured(b, m, 2 * GPU_MEASURED_CHUNKS, GPU_MEASURED_BYTES);
+		note_time(&status->twice_as_many, &since);
+		move_measured(b, m, GPU_MEASURED_CHUNKS, 2 * GPU_MEASURED_BYTES);
+		note_time(&status->twice_as_long, &since);
 	}
-	note_time(&m->status->fences, &since);
-	move_chunks(m, 1);
-	note_time(&m->status->short_chunks, &since);
-	move_chunks(m, GPU_MEASURED_LONG);
-	note_time(&m->status->long_chunks, &since);
+	for (unsigned at = 8 * this_thread(); at < MEASURED_DATA; at += 8 * all_threads())
+		store8(m->own + at, 0);
 }
 
 #endif

@@ -17,7 +17,7 @@ KERNEL(NAMED(KERNEL_TYPE, max), gpu_call, block, run_collective(&memory_of(block
 KERNEL(NAMED(KERNEL_TYPE, min), gpu_call, block, run_collective(&memory_of(block), &given, MIN))
 #else
 KERNEL(blink_move, gpu_call, block, run_collective(&memory_of(block), &given, SUM))
-KERNEL(blink_measure, gpu_measure, block, (void)&memory_of(block); run_measure(&given))
+KERNEL(blink_measure, gpu_measure, block, run_measure(&memory_of(block), &given))
 KERNEL(blink_copies_begin, gpu_call, block, begin_copies(&memory_of(block), &given))
 KERNEL(blink_copies_end, gpu_call, block, end_copies(&memory_of(block), &given))
 KERNEL(blink_messages, gpu_exchange, messages_block, run_messages(&memory_of(messages_block), &given))
