@@ -33,6 +33,7 @@ enum {
 	/* Of a flag, before `stop` is looked at. A pause of a twin may be a sleep of 10 ms. */
 	POLLS = ON_GPU ? 1 << 10 : 1 << 5,
 	LOOKS = 4,			/* at a flag, before others of the list */
+	ROUNDS = ON_GPU ? 64 : 1,	/* of the list without effect, before `stop` is: it is in memory of the host */
 	N_SETTERS = ON_GPU ? GPU_SETTERS : 1,	/* threads */
 	WORKERS = 1, SETTERS = 2,	/* barriers */
 	END = 1 << 30,
@@ -138,7 +139,7 @@ waits_no_more(struct gpu_status *status, struct waiting *w)
 	w->said = false;
 }
 
-/* For all threads of the block, after a round without effect; or for its workers. */
+/* For all threads of the block, after rounds without effect; or for its workers. */
 FN bool
 all_stop(struct gpu_status *status)
 {

@@ -39,7 +39,8 @@ make_list(struct block *b)
 	for (int i = (int)this_thread(); i < n; i += (int)all_threads())
 		take_strip(b, (int)this_block() + i * (int)all_blocks(), &b->strip[i]);
 	if (this_thread() == 0) {
-		make_share(b, &b->strip[n]);
+		if (b->call.own_bytes > 0)
+			make_share(b, &b->strip[n]);
 		b->n_strips = n + (b->call.own_bytes > 0);
 		b->told = 0;
 	}
@@ -69,7 +70,7 @@ take_call(struct block *b, const struct gpu_call *call, bool counts)
 		b->program.task = (const struct gpu_task *)load8(&call->program->task);
 		b->program.lane = (const struct gpu_lane *)load8(&call->program->lane);
 		b->stopped = load4_fresh(&call->state->stopped);
-		if (counts && !b->stopped && add4(&call->state->blocks_here, 1) >= all_blocks()) {
+		if (counts && !b->stopped && add4_first(&call->state->blocks_here, 1) >= all_blocks()) {
 			kernels_overlap(call);
 			b->stopped = 1;
 		}
@@ -96,7 +97,6 @@ end_call(const struct block *b)
 	barrier();
 	if (this_thread() != 0)
 		return;
-	fence();
 	if (add4(&state->blocks_done, 1) != all_blocks() - 1)
 		return;
 	store4_fresh(&state->blocks_done, 0);
@@ -107,7 +107,7 @@ end_call(const struct block *b)
 		fence();	/* the relay rests when it sees `done`: letters and flags come before */
 	if (add4(&state->blocks_here, 0 - all_blocks()) != all_blocks())
 		kernels_overlap(&b->call);
-	if (load4_fresh(&b->call.status->stop) == 0)
+	if (load4_fresh(&state->stopped) == 0)
 		store8_fresh(&b->call.status->done, b->number);
 }
 

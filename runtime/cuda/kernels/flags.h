@@ -154,6 +154,7 @@ FN bool
 move_list(struct block *b, enum operation op, struct waiting *w)
 {
 	uint64_t said = time_now();
+	int idle = 0;
 	for (bool left = true, moved; left;) {
 		left = moved = false;
 		for (int i = 0; i < b->n_strips; i++) {
@@ -172,9 +173,11 @@ move_list(struct block *b, enum operation op, struct waiting *w)
 			say_progress(b->call.status, &said);
 			moved = true;
 		}
-		if (left && !moved && w->since != 0)
+		if (!left || moved)
+			continue;
+		if (w->since != 0)
 			pause_thread();
-		if (left && !moved && workers_stop(b->call.status))
+		if (++idle % (b->n_strips == 1 ? 1 : ROUNDS) == 0 && workers_stop(b->call.status))
 			return false;
 	}
 	return true;

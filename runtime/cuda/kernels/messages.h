@@ -255,7 +255,7 @@ run_queues(struct messages_block *b, const struct gpu_exchange *x, int n)
 {
 	struct waiting w = { 0, false };
 	uint64_t said = time_now();
-	for (int first = 0;;) {
+	for (int first = 0, idle = 0;;) {
 		bool there = false, left = false;
 		for (int i = (int)this_thread(); i < n; i += (int)all_threads()) {
 			struct queue *q = &b->queue[i];
@@ -277,7 +277,7 @@ run_queues(struct messages_block *b, const struct gpu_exchange *x, int n)
 			return true;
 		if (w.since != 0)
 			pause_thread();
-		if (all_stop(x->status))
+		if (++idle % (n == 1 ? 1 : ROUNDS) == 0 && all_stop(x->status))
 			return false;
 	}
 }

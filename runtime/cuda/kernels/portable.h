@@ -263,6 +263,21 @@ add4(uint32_t *at, uint32_t value)
 	return before;
 }
 
+/* The same, but it acquires alone. */
+FN uint32_t
+add4_first(uint32_t *at, uint32_t value)
+{
+	uint32_t before;
+#if HAS_ACQUIRE
+	asm volatile("atom.acquire.gpu.global.add.u32 %0, [%1], %2;"
+		     : "=r"(before) : "l"(at), "r"(value) : "memory");
+#else
+	asm volatile("atom.global.add.u32 %0, [%1], %2; membar.gl;"
+		     : "=r"(before) : "l"(at), "r"(value) : "memory");
+#endif
+	return before;
+}
+
 /* ns */
 FN uint64_t
 time_now(void)
@@ -296,6 +311,7 @@ struct answers {
 #define all_blocks() (virtual_gpu_thread()->blocks)
 #define fence virtual_gpu_fence
 #define add4 virtual_gpu_add
+#define add4_first add4
 #define time_now virtual_gpu_time
 #define time_of_device virtual_gpu_device_time
 #define pause_thread virtual_gpu_pause
