@@ -143,10 +143,17 @@ def results(machine, report):
     """Collectives, orders and messages, every element checked."""
     job, n = f"{machine.build}/tests/job", str(machine.ranks)
     many = "40" if machine.virtual else "276"
-    cases = [(["matrix", "-n", n, "-t", "-c", many, "threads"], {}), (["matrix", "-n", n, "-c", many, "processes"], {}),
-             (["gpu", "-n", n, "-t", "graph", "streams", "messages", "default_stream", "one_thread"], {}),
-             (["gpu", "-n", n, "graph", "graph_forked", "streams", "messages"], {}),
-             (["order", "-n", n, "-t", "-k", "50", "stream", "several", "in_turn", "groups", "leaving"], {})]
+    cases = [(["matrix", "-n", n, "-t", "-c", many, "threads"], {}),
+             (["gpu", "-n", n, "-t", "graph", "streams", "messages", "one_thread"], {})]
+    if machine.gpus == 1:   # one process has one default stream, and few queues; processes take turns of some ms
+        cases += [(["matrix", "-n", "2", "-c", "40", "processes"], {}),
+                  (["gpu", "-n", "2", "graph", "graph_forked", "streams", "messages", "default_stream"], {}),
+                  (["order", "-n", "2", "-k", "20", "stream", "in_turn", "groups", "leaving"], {})]
+    else:
+        cases += [(["matrix", "-n", n, "-c", many, "processes"], {}),
+                  (["gpu", "-n", n, "-t", "default_stream"], {}),
+                  (["gpu", "-n", n, "graph", "graph_forked", "streams", "messages"], {}),
+                  (["order", "-n", n, "-t", "-k", "50", "stream", "several", "in_turn", "groups", "leaving"], {})]
     if machine.gpus > 1:
         cases.append((["matrix", "-n", n, "-v", "-c", many, "processes that see one GPU"], {}))
         cases.append((["matrix", "-n", n, "-c", "20", "BLINK_P2P=0"], {"BLINK_P2P": "0"}))
@@ -236,31 +243,33 @@ def planned(machine, report):
 
 
 def chunks(machine, report):
-    """Chunks, blocks and graphs, of the largest allreduce."""
-    one = ["-b", str(machine.largest), "-e", str(machine.largest), "-n", "2" if machine.virtual else "10", "-w", "1"]
+    """Chunks, blocks and graphs, of a large allreduce."""
+    size = machine.largest if machine.gpus > 1 else machine.largest // 4
+    one = ["-b", str(size), "-e", str(size), "-n", "2" if machine.virtual else "10", "-w", "1"]
     for chunk in (16 * KIB, 64 * KIB) if machine.virtual else (16 * KIB, 64 * KIB, 256 * KIB, MIB):
         perf(machine, report, "allreduce", one + ["-C", str(chunk)], table="chunks", chunk=chunk)
     for blocks in (2, 8) if machine.virtual else (1, 2, 4, 8, 16, 32):
         perf(machine, report, "allreduce", one, {"BLINK_BLOCKS": str(blocks)}, table="blocks", blocks=blocks)
-    for size in KIB, machine.largest // 16:
+    for size in KIB, size // 16:
         perf(machine, report, "allreduce",
              ["-b", str(size), "-e", str(size), "-n", "2", "-w", "1", "--graph", "8"], table="graphs")
 
 
 def generated(machine, report):
     """A kernel of one schedule, compiled by nvcc, beside the interpreter."""
-    if not shutil.which("nvcc"):
-        return "skipped: no nvcc"
-    if machine.virtual:
-        return "skipped: kernels of generated code have no twins by that name"
     if not machine.topology:
         return "skipped: no topology"
     ranks, at = ",".join(map(str, range(machine.ranks))), f"{machine.folder}/generated"
-    blinkc = [f"{machine.build}/blinkc", "-q"]
-    if report.program([*blinkc, machine.topology, "-g", ranks, "-o", f"{at}.json"], name="blinkc") is None \
-            or report.program([blinkc[0], "convert", "-q", f"{at}.json", "--format", "cuda-kernel", "-o", f"{at}.cu"]) is None \
-            or report.program(["nvcc", "-ptx", "-fmad=false", "-Iruntime/include", f"{at}.cu",
-                               "-o", f"{at}.ptx"]) is None:
+    blinkc = f"{machine.build}/blinkc"
+    if report.program([blinkc, "-q", machine.topology, "-g", ranks, "-o", f"{at}.json"], name="blinkc") is None \
+            or report.program([blinkc, "convert", "-q", f"{at}.json", "--format", "cuda-kernel",
+                               "-o", f"{at}.cu"]) is None:
+        return None
+    if machine.virtual:
+        return "skipped: on virtual GPUs kernels of generated code have no twins by that name"
+    if not shutil.which("nvcc"):
+        return "skipped: no nvcc"
+    if report.program(["nvcc", "-ptx", "-fmad=false", "-Iruntime/include", f"{at}.cu", "-o", f"{at}.ptx"]) is None:
         return None
     for kernels in "", f"{at}.ptx":
         perf(machine, report, "allreduce", sweep_words(machine), {"BLINK_SCHEDULES": f"{at}.json",
