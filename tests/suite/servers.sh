@@ -167,6 +167,12 @@ for job in "8 18" ${full:+"8 72" "16 36"}; do
 	# shellcheck disable=SC2086
 	shallow "$job, one lost, allreduce" 6 --synthetic "$(racks $job)" --without s5/gpu3 -c allreduce --max-depth 6
 done
+shallow "racks of 18 on rails, one lost, allgather" 4 --synthetic "$(racks 8 18) rails" --without s5/gpu3 -c allgather
+if [ "$full" ]; then
+	# More rails than files may have fabrics; both took minutes.
+	shallow "racks of 72 on rails, one lost, allreduce" 8 --synthetic "$(racks 8 72) rails" --without s5/gpu3 \
+		-c allreduce
+fi
 shallow "racks of 36, three lost, reducescatter" 3 --synthetic "$(racks 4 36)" --without s1/gpu3,s2/gpu4,s2/gpu5 \
 	-c reducescatter
 # With at most N trees: of one way each no N trees have a higher rate than N times that of a way, up to where they are

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { MOST_NETWORKS = 256 };	/* between each two of which a route is kept */
+
 /* ---- servers ---- */
 
 /* Ranks in the order of their servers. */
@@ -452,7 +454,7 @@ cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 	if (!*good)
 		return OK;
 	TRY(find_networks(out));
-	*good = out->n_networks > 0 && out->n_networks <= LIMIT_FABRICS;
+	*good = out->n_networks > 0 && out->n_networks <= MOST_NETWORKS;
 	if (!*good)
 		return OK;
 	TRY(join_networks(out));

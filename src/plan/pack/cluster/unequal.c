@@ -31,6 +31,7 @@
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_pieces.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { WEIGHT_BITS = 60 };
@@ -54,6 +55,7 @@ hub_each_rank(struct plan *p)
 {
 	const Cluster *c = &p->c;
 	int n = p->topo->n_ranks;
+	p->n_hubs = 0;
 	TRY(TEMP(p->ctx, p->hub, n));
 	for (int v = 0; v < n; v++)
 		p->hub[v] = (struct hub){ .rank = v, .server = c->of[v], .uplink = -1, .length = 1 };
@@ -347,12 +349,10 @@ fill_whole(struct plan *p, int *n, bool *good)
 
 /* Hubs of equal lengths first, which make fewest pieces. */
 static Status
-fill_copies(struct plan *p, bool *good)
+fill_copies_at(struct plan *p, double *excess, bool *good)
 {
 	int n;
-	*good = p->coll != ALLREDUCE || cluster_sides_agree(&p->c);
-	if (!*good)
-		return OK;
+	p->n_pieces = 0;
 	TRY(hub_each_rank(p));
 	TRY(scale(p, good));
 	if (*good)
@@ -363,7 +363,33 @@ fill_copies(struct plan *p, bool *good)
 		p->room[0][i] += p->coll == ALLREDUCE ? p->reserved[i] : 0;
 		p->reserved[i] = 0;
 	}
-	return *good ? unequal_add_copies(p) : OK;
+	return *good ? unequal_add_copies(p, excess) : OK;
+}
+
+/* A little less than this rate, of BITS binary digits, as weights have room for no more. */
+static bool
+few_digits(double rate, Frac *out)
+{
+	enum { BITS = 20 };
+	int exponent, few = (int)ldexp(frexp(rate, &exponent), BITS);
+	exponent -= BITS;
+	return exponent > -WEIGHT_BITS / 2 && exponent < WEIGHT_BITS - BITS
+	    && frac_make((Wide)few << (exponent > 0 ? exponent : 0), (Wide)1 << (exponent < 0 ? -exponent : 0), out);
+}
+
+/* The bound may be above what any trees have: then at a lower rate. */
+static Status
+fill_copies(struct plan *p, bool *good)
+{
+	enum { MOST_TIMES = 6 };
+	*good = p->coll != ALLREDUCE || cluster_sides_agree(&p->c);
+	double excess = 1;
+	for (int i = 0; i < MOST_TIMES && *good && excess > 0; i++) {
+		TRY(fill_copies_at(p, &excess, good));
+		if (*good && excess > 0 && i + 1 < MOST_TIMES)
+			*good = few_digits(frac_double(p->rate) * (1 - excess), &p->rate);
+	}
+	return OK;
 }
 
 static Status

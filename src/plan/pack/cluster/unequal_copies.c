@@ -18,7 +18,7 @@
 
 struct quotas {
 	struct plan *p;
-	int64_t all;		/* weight of all hubs */
+	int64_t all, whole;	/* weight of all hubs; of the longest */
 	int64_t *length;	/* of each rank: of its own hub */
 	int *hub_of;		/* of each rank; -1: none */
 	int *first_hub, *hub;	/* by server */
@@ -68,6 +68,7 @@ list_hubs(struct quotas *q)
 	memset(q->hub_of, -1, (size_t)n * sizeof *q->hub_of);
 	for (int h = 0; h < p->n_hubs; h++) {
 		q->all += p->hub[h].length;
+		q->whole = q->whole > p->hub[h].length ? q->whole : p->hub[h].length;
 		q->length[p->hub[h].rank] += p->hub[h].length;
 		q->hub_of[p->hub[h].rank] = h;
 		q->first_hub[p->hub[h].server + 1]++;
@@ -170,7 +171,7 @@ take_halves(struct quotas *q, const struct cluster_server *server, int64_t want)
 		memset(q->quota + first, 0, (size_t)n * sizeof *q->quota);
 	for (int whole = 0; whole < 2 && sum > want; whole++)
 		for (int i = first; i < first + n && sum > want; i++) {
-			int64_t part = whole ? q->quota[i] : q->quota[i] % p->hub[0].length;
+			int64_t part = whole ? q->quota[i] : q->quota[i] % q->whole;
 			part = least(part, sum - want);
 			q->quota[i] -= part;
 			sum -= part;
@@ -209,7 +210,7 @@ add_copy(struct quotas *q, int h, int own, int uplink, int64_t weight)
 	struct plan *p = q->p;
 	int64_t end = p->hub[h].length;
 	TRY(GROW_TEMP(p->ctx, p->copy, p->n_copies, p->copy_room));
-	p->copy[p->n_copies] = (struct copy){ .begin = end - weight, .uplink = uplink, .own = own,
+	p->copy[p->n_copies] = (struct copy){ .hub = h, .begin = end - weight, .uplink = uplink, .own = own,
 	    .next = p->first_copy[h] };
 	p->first_copy[h] = p->n_copies++;
 	q->taken[(size_t)h * (size_t)p->topo->n_ranks + (size_t)p->c.uplink[p->leaf_side][uplink].rank] = true;
@@ -219,11 +220,12 @@ add_copy(struct quotas *q, int h, int own, int uplink, int64_t weight)
 	return OK;
 }
 
+/* Or without trees. */
 static bool
 is_taken(const struct quotas *q, int h, int uplink)
 {
 	const struct plan *p = q->p;
-	return q->taken[(size_t)h * (size_t)p->topo->n_ranks
+	return p->hub[h].length == 0 || q->taken[(size_t)h * (size_t)p->topo->n_ranks
 	    + (size_t)p->c.uplink[p->leaf_side][uplink].rank];
 }
 
@@ -279,27 +281,95 @@ fill_quota(struct quotas *q, int uplink, int64_t most, bool exact, bool *found)
 	return *found ? add_copy(q, h, own, uplink, least(most, least(q->p->hub[h].length, q->out[own]))) : OK;
 }
 
+/* Uplinks own and uplink have room, but not for each other: another copy, k, makes room for both.
+ *
+ *     own ->         copy.uplink          own -> copy.uplink
+ *     copy.own -> copy.uplink             copy.own -> uplink
+ *
+ * *found: false: it cannot. */
+static Status
+exchange(struct quotas *q, int own, int uplink, int k, bool *found)
+{
+	struct plan *p = q->p;
+	const struct copy copy = p->copy[k];
+	int from, to;
+	*found = copy.own != own && copy.uplink != uplink && unequal_joined(p, own, copy.uplink)
+	    && unequal_joined(p, copy.own, uplink) && (from = hub_over(q, own, copy.uplink, true)) >= 0
+	    && (to = hub_over(q, copy.own, uplink, true)) >= 0;
+	if (!*found)
+		return OK;
+	int64_t part = least(least(q->quota[uplink], q->out[own]), p->hub[copy.hub].length - copy.begin);
+	part = least(part, least(p->hub[from].length, p->hub[to].length));
+	*found = part > 0;
+	if (!*found)
+		return OK;
+	p->copy[k].begin += part;
+	q->quota[copy.uplink] += part;
+	q->out[copy.own] += part;
+	TRY(add_copy(q, from, own, copy.uplink, part));
+	return add_copy(q, to, copy.own, uplink, part);
+}
+
+/* What the last uplinks miss, when what is left is at uplinks of their own servers. */
+static Status
+exchange_all(struct quotas *q, int uplink)
+{
+	const struct plan *p = q->p;
+	bool found = true;
+	while (q->quota[uplink] > 0 && found) {
+		int own = 0, n = p->n_copies;
+		while (own < p->c.n_uplinks[p->hub_side] && q->out[own] <= 0)
+			own++;
+		found = false;
+		for (int k = 0; k < n && own < p->c.n_uplinks[p->hub_side] && !found; k++)
+			TRY(exchange(q, own, uplink, k, &found));
+	}
+	return OK;
+}
+
+/* By which part of the rate quotas are more than what hubs have room for, about: rooms are in proportion to it. */
+static double
+excess_of(const struct quotas *q)
+{
+	const struct plan *p = q->p;
+	double excess = 0, room = 0;
+	for (int i = 0; i < p->c.n_uplinks[p->leaf_side]; i++)
+		excess += (double)q->quota[i];
+	for (int o = 0; o < p->c.n_uplinks[p->hub_side]; o++) {
+		excess -= q->out[o] > 0 ? (double)q->out[o] : 0;
+		room += (double)p->c.uplink[p->hub_side][o].capacity * (double)p->times;
+	}
+	for (int v = 0; v < p->topo->n_ranks; v++)
+		room += (double)unequal_switch_room(p, v, true);
+	return excess / room;
+}
+
 Status
-unequal_add_copies(struct plan *p)
+unequal_add_copies(struct plan *p, double *excess)
 {
 	struct quotas q = { .p = p };
 	int n = p->c.n_uplinks[p->leaf_side];
-	int64_t whole = p->hub[0].length;
 	bool found;
 	p->n_copies = 0;
 	TRY(TEMP(p->ctx, p->first_copy, p->n_hubs));
 	memset(p->first_copy, -1, (size_t)p->n_hubs * sizeof *p->first_copy);
+	*excess = 0;
 	TRY(list_hubs(&q));
+	if (q.whole == 0)
+		return OK;
 	TRY(list_pieces(&q));
 	TRY(set_quotas(&q));
 	TRY(TEMP(p->ctx, q.out, p->c.n_uplinks[p->hub_side]));
 	for (int o = 0; o < p->c.n_uplinks[p->hub_side]; o++)
 		q.out[o] = p->room[p->hub_side][o] - (p->coll == ALLREDUCE ? q.quota[o] : 0);
+	*excess = excess_of(&q);
 	for (int i = 0; i < n; i++)
-		if (q.quota[i] % whole > 0)
-			TRY(fill_quota(&q, i, q.quota[i] % whole, true, &found));
+		if (q.quota[i] % q.whole > 0)
+			TRY(fill_quota(&q, i, q.quota[i] % q.whole, true, &found));
 	for (int i = 0; i < n; i++)
 		for (found = true; q.quota[i] > 0 && found;)
 			TRY(fill_quota(&q, i, q.quota[i], false, &found));
+	for (int i = 0; i < n; i++)
+		TRY(exchange_all(&q, i));
 	return OK;
 }

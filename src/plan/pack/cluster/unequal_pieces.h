@@ -21,7 +21,7 @@ struct piece {
 /* The trees of a hub, from `begin` on, enter a server here as well; next: of the same hub, or -1. */
 struct copy {
 	int64_t begin;
-	int uplink, own, next;
+	int hub, uplink, own, next;
 };
 
 struct plan {
@@ -72,8 +72,9 @@ Status unequal_by_program(struct plan *p, bool *good);
 /* Do these two uplinks, of the hubs' side and the other, lead to each other? */
 bool unequal_joined(const struct plan *p, int own, int uplink);
 
-/* More entries of trees, where switches have no room for the trees that the pieces make (unequal_copies.c). */
-Status unequal_add_copies(struct plan *p);
+/* More entries of trees, where switches have no room for the trees that the pieces make (unequal_copies.c). *excess: by
+ * about which part the rate is higher than all of them together have room for; 0 or less: they have room. */
+Status unequal_add_copies(struct plan *p, double *excess);
 
 /* Weight that a rank may send to others of its server, or have from them, over its switch. */
 int64_t unequal_switch_room(const struct plan *p, int rank, bool out);

@@ -498,7 +498,7 @@ unequal_spread_trees(struct plan *p, Packing *pack, bool *good)
 {
 	struct spread m = { .p = p, .pack = pack };
 	m.n_slots = list_slots(&m);
-	*good = unequal_may_have(p, m.n_slots);
+	*good = m.n_slots > 0 && unequal_may_have(p, m.n_slots);
 	if (!*good)
 		return OK;
 	m.most_trees = m.n_slots + 2 * p->topo->n_ranks;
