@@ -11,8 +11,8 @@ A group are the loads of 16 bytes of a stretch without branches, up to the first
 loads; where ptxas gives two loads one register, the second needs it, too. In the pass over whole vectors
 (runtime/cuda/kernels/pass.h) a thread has AT_ONCE loads under way, of its own input, of its first source, and where it
 reduces, of the others; of packets it has those of four sources. So there are as many groups of this size or more, and
-none that is smaller but single loads, and those of half the size, of the pass over what is left of a chunk. Where it
-reduces, one group has two sources, but for types of 16 bits, whose arithmetic takes the registers.
+none that is smaller but single loads. Where it reduces, one group has two sources, but for types of 16 bits, whose
+arithmetic takes the registers.
 """
 import re
 import sys
@@ -85,7 +85,7 @@ def wrong_of(name, lines, kind):
     two = name.startswith(f"blink_{kind}_") and not kind.endswith("float16")
     if two and max(sizes, default=0) < 2 * at_once:
         yield f"no group of {2 * at_once} loads, of two sources: {sorted(sizes)}"
-    parts = [size for size in sizes if 1 < size < at_once and size != at_once // 2]
+    parts = [size for size in sizes if 1 < size < at_once]
     if parts:
         yield f"groups of {parts} loads, want {at_once} in each"
     if "MEMBAR.SC" in text and name != "blink_multicast":       # its fence for two addresses is made of them

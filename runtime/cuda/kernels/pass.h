@@ -139,10 +139,11 @@ add_sources(const struct block *b, int l, int sources, int64_t i, int n, enum op
 	}
 }
 
-/* n vectors of a chunk, from i on, not divided. n is known to the compiler, once it has put this in place, unless they
- * are a chunk's last ones: loops of AT_ONCE turns are unrolled before. `sources` are loaded at once. */
+/* n vectors of a chunk, from i on, not divided. n is known to the compiler, once it has put this in place: loops of
+ * AT_ONCE turns are unrolled before. Several sources are loaded at once, as far as there are registers: SUMMANDS, or of
+ * one vector AT_ONCE. */
 FN void
-move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i, int n, int sources, enum operation op,
+move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i, int n, enum operation op,
     unsigned unit)
 {
 	int64_t step = workers();
@@ -161,7 +162,8 @@ move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i
 			if (u < n)
 				v[u] = scale(v[u], b->call.scale);
 	}
-	int l = s->own ? 0 : 1;
+	bool few = ELEMENT_BYTES == 2 && op != SUM;	/* their arithmetic takes the registers */
+	int l = s->own ? 0 : 1, sources = few ? 1 : n == 1 ? AT_ONCE : SUMMANDS;
 	NOT_UNROLLED
 	for (; l + sources <= s->n_from && !MOVES; l += sources)
 		add_sources(b, l, sources, i, n, op, v);
@@ -179,23 +181,18 @@ move_vectors(const struct block *b, const struct strip *s, int64_t at, int64_t i
 	}
 }
 
-/* Whole vectors of a chunk, not divided: AT_ONCE by each thread, as long as all have as many, and then what is left.
- * Several sources are loaded at once, as far as there are registers: SUMMANDS, or of one vector AT_ONCE. */
+/* Whole vectors of a chunk, not divided: AT_ONCE by each thread, as long as all have as many, and the rest one by
+ * one. */
 FN void
 move_fast(const struct block *b, const struct strip *s, int64_t at, int64_t vectors, enum operation op, unsigned unit)
 {
 	int64_t round = AT_ONCE * (int64_t)workers(), i = 0;
-	bool few = ELEMENT_BYTES == 2 && op != SUM;	/* their arithmetic takes the registers */
 	NOT_UNROLLED
 	for (; i + round <= vectors; i += round)
-		move_vectors(b, s, at, i + this_thread(), AT_ONCE, few ? 1 : SUMMANDS, op, unit);
-	if (AT_ONCE > 2 && i + round / 2 <= vectors) {
-		move_vectors(b, s, at, i + this_thread(), AT_ONCE / 2, few ? 1 : SUMMANDS, op, unit);
-		i += round / 2;
-	}
+		move_vectors(b, s, at, i + this_thread(), AT_ONCE, op, unit);
 	NOT_UNROLLED
 	for (i += this_thread(); i < vectors; i += workers())
-		move_vectors(b, s, at, i, 1, few ? 1 : AT_ONCE, op, unit);
+		move_vectors(b, s, at, i, 1, op, unit);
 }
 
 FN void
