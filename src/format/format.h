@@ -212,6 +212,7 @@ typedef struct {
 } ScheduleFormat;
 
 #define SCHEDULE_COMPACT "compact"
+#define SCHEDULE_MSCCL "msccl"
 
 extern const ScheduleFormat schedule_formats[];
 const ScheduleFormat *schedule_format(const char *name);

@@ -28,7 +28,7 @@ const ScheduleFormat schedule_formats[] = {
 	{ "cu", "cu", sched_write_cu, NULL, false, NULL },
 	{ "cuda-kernel", "cuda-kernel", sched_write_cu_kernel, NULL, false, NULL },
 	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true, NULL },
-	{ "msccl", "msccl", sched_write_msccl, sched_note_msccl, false, NULL },
+	{ SCHEDULE_MSCCL, "msccl", sched_write_msccl, sched_note_msccl, false, NULL },
 	{ "chakra", "chakra", sched_write_chakra, NULL, false, "et" },
 	{ .name = NULL },
 };
