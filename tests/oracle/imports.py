@@ -27,16 +27,17 @@ PURE = """
 __assert_fail __ctype_b_loc __ctype_tolower_loc __ctype_toupper_loc __cxa_finalize __environ environ __errno_location
 __explicit_bzero_chk __gmon_start__ __isoc99_sscanf __libc_start_main __longjmp_chk _setjmp __memcpy_chk __memmove_chk
 __memset_chk __register_atfork __sched_cpucount __snprintf_chk __vsnprintf_chk __stack_chk_fail __strcpy_chk
-__tls_get_addr _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable _exit clock_gettime dl_iterate_phdr dlclose dlerror
-exp ferror fmax fmin free freeifaddrs freelocale frexp getenv geteuid getopt_long getpid getppid inet_ntop ldexp llround
-log log10 log2 memchr memcmp memcpy memmem memmove memrchr memset nearbyint optarg opterr optind optopt pow
-pthread_attr_destroy pthread_attr_setdetachstate pthread_cond_broadcast pthread_cond_destroy pthread_cond_init
-pthread_cond_signal pthread_cond_wait pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock
-pthread_detach pthread_join pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock
-pthread_once pthread_self pthread_sigmask sched_yield secure_getenv sigaddset sigemptyset sigfillset sigismember signal
-sigpending snprintf sqrt stderr stdout strcasecmp strchr strcmp strcpy strcspn strerror strerror_r strlen strncmp
-strnlen strpbrk strrchr strsep strsignal strspn strstr strtod strtod_l strtol strtoll strtoull strverscmp umask
-Traces ran_init ran_nextran uselocale
+__tls_get_addr _ITM_deregisterTMCloneTable _ITM_registerTMCloneTable _exit ceil clock_gettime dl_iterate_phdr dlclose
+dlerror exp ferror fmax fmin free freeifaddrs freelocale frexp getenv geteuid getopt_long getpid getppid inet_ntop
+ldexp llround log log10 log2 memchr memcmp memcpy memmem memmove memrchr memset nearbyint optarg opterr optind optopt
+pow pthread_attr_destroy pthread_attr_setdetachstate pthread_barrier_destroy pthread_barrier_init pthread_barrier_wait
+pthread_cond_broadcast pthread_cond_destroy pthread_cond_init pthread_cond_signal pthread_cond_wait
+pthread_condattr_destroy pthread_condattr_init pthread_condattr_setclock pthread_detach pthread_join
+pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock pthread_once pthread_self
+pthread_sigmask sched_yield secure_getenv sigaddset sigemptyset sigfillset sigismember signal sigpending snprintf sqrt
+stderr stdout strcasecmp strchr strcmp strcpy strcspn strerror strerror_r strlen strncmp strnlen strpbrk strrchr
+strsep strsignal strspn strstr strtod strtod_l strtol strtoll strtoull strverscmp umask Traces ran_init ran_nextran
+uselocale
 """.split()
 # Of the same object files: what failed in the one need not fail in the other.
 SAME_CODE = {"libnccl-tuner-blink.so": "libblink.so"}

@@ -77,6 +77,7 @@ JOBS = {
     "GPUs and NICs of a machine": [
         "FAULTS_IN=blinkc", f"FAULTS_PORT={work}/port", "VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml",
         f"LD_LIBRARY_PATH={VIRTUAL}:{VIRTUAL}/hwloc", "probe", "-o", "OUT.xml"],
+    "what CPUs copy": ["FAULTS_IN=blinkc", "topology", "--live", "--cpu-ranks", "--measure", "-o", "OUT.json"],
     "messages to a file": ["FAULTS_IN=libblink.so", "BLINK_DEBUG=INFO", "BLINK_DEBUG_FILE=OUT.log", *THREADS],
     "a job on GPUs": [
         "FAULTS_IN=blink-perf", "BLINK_BACKEND=cuda", f"VIRTUAL_GPU_KERNELS={VIRTUAL}/libblink-twins.so",

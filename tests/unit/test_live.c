@@ -55,7 +55,8 @@ main(int argc, char **argv)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
-	TopologyHints hints = { .cpu_ranks = argc == 3, .n_cpu_ranks = argc == 3 ? atoi(argv[2]) : 0 };
+	bool cpus = argc == 3 && strcmp(argv[1], "cpus") == 0;
+	TopologyHints hints = { .cpu_ranks = cpus, .n_cpu_ranks = cpus ? atoi(argv[2]) : 0 };
 	int failed = argc == 4 ? again(&ctx, argv[2], atoi(argv[3])) : look(&ctx, argc > 1, &hints);
 	ctx_free(&ctx);
 	if (argc == 1)
