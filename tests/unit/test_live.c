@@ -57,9 +57,10 @@ main(int argc, char **argv)
 	ctx_init(&ctx);
 	bool cpus = argc == 3 && strcmp(argv[1], "cpus") == 0;
 	TopologyHints hints = { .cpu_ranks = cpus, .n_cpu_ranks = cpus ? atoi(argv[2]) : 0 };
-	int failed = argc == 4 ? again(&ctx, argv[2], atoi(argv[3])) : look(&ctx, argc > 1, &hints);
+	bool prints = argc == 2 || cpus;	/* all tests of units are given two numbers */
+	int failed = argc == 4 ? again(&ctx, argv[2], atoi(argv[3])) : look(&ctx, prints, &hints);
 	ctx_free(&ctx);
-	if (argc == 1)
+	if (!prints && argc != 4)
 		printf("%s this machine by libhwloc\n", failed ? "not ok" : "ok");
 	return failed;
 }
