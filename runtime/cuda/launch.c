@@ -129,7 +129,8 @@ segments_of(const struct call *call, const struct gpu_call *p, int64_t segment[S
 {
 	const RankProgram *prog = call->plan->prog;
 	bool all = call->coll == ALLREDUCE || call->coll == ALLGATHER || call->coll == REDUCESCATTER
-	    || call->coll == BROADCAST || call->coll == REDUCE, known = call->plan->rate > 0;
+	    || call->coll == BROADCAST || call->coll == REDUCE;
+	bool known = call->plan->rate > 0;
 	int n = known ? prog->n_extents : prog->segments_max;
 	if (!all || n > SEGMENTS)
 		return 0;

@@ -248,35 +248,24 @@ FRESH(4, uint32_t, "r", "u32")
 FRESH(8, uint64_t, "l", "u64")
 #undef FRESH
 
-/* Of this GPU's memory; what was there. For its GPU it acquires and releases. */
-FN uint32_t
-add4(uint32_t *at, uint32_t value)
-{
-	uint32_t before;
+/* Of this GPU's memory; what was there. For its GPU add4 acquires and releases, and add4_first, before which its thread
+ * has stored nothing, acquires alone. */
 #if HAS_ACQUIRE
-	asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], %2;"
-		     : "=r"(before) : "l"(at), "r"(value) : "memory");
+#define ADD4(order, before, after) "atom." order ".gpu.global.add.u32 %0, [%1], %2;"
 #else
-	asm volatile("membar.gl; atom.global.add.u32 %0, [%1], %2; membar.gl;"
-		     : "=r"(before) : "l"(at), "r"(value) : "memory");
+#define ADD4(order, before, after) before "atom.global.add.u32 %0, [%1], %2; " after
 #endif
-	return before;
-}
-
-/* The same, but it acquires alone. */
-FN uint32_t
-add4_first(uint32_t *at, uint32_t value)
-{
-	uint32_t before;
-#if HAS_ACQUIRE
-	asm volatile("atom.acquire.gpu.global.add.u32 %0, [%1], %2;"
-		     : "=r"(before) : "l"(at), "r"(value) : "memory");
-#else
-	asm volatile("atom.global.add.u32 %0, [%1], %2; membar.gl;"
-		     : "=r"(before) : "l"(at), "r"(value) : "memory");
-#endif
-	return before;
-}
+#define ADDS(name, ...) \
+	FN uint32_t name(uint32_t *at, uint32_t value) \
+	{ \
+		uint32_t was; \
+		asm volatile(ADD4(__VA_ARGS__) : "=r"(was) : "l"(at), "r"(value) : "memory"); \
+		return was; \
+	}
+ADDS(add4, "acq_rel", "membar.gl; ", "membar.gl;")
+ADDS(add4_first, "acquire", "", "membar.gl;")
+#undef ADDS
+#undef ADD4
 
 /* ns */
 FN uint64_t
