@@ -71,9 +71,18 @@ expect "what chunks cost is the same on all ranks" [ "$(sed -n 's/.*INFO chunks,
 fence=$(sed -n 's/.*INFO chunks, measured: .* each, \([0-9]*\) ns a fence, .*/\1/p' "$work/measured" | head -n 1)
 expect "a fence takes what it costs" [ "${fence:-0}" -ge 2000 ]
 expect "and no more" [ "${fence:-0}" -lt 4000 ]
+# A block of one thread waits for the fence of each chunk.
+chunk=$(sed -n 's/.*INFO chunks, measured: \([0-9]*\) ns each, .*/\1/p' "$work/measured" | head -n 1)
+expect "a chunk takes its fence" [ "${chunk:-0}" -ge 1500 ]
 BLINK_MEASURE=0 BLINK_DEBUG=INFO BLINK_DEBUG_FILE=$work/assumed run "" matrix -n 2 -c 2 "chunks are not measured"
 expect "BLINK_MEASURE=0: what is assumed" [ "$(grep -c 'INFO chunks, assumed: 900 ns each, 600 ns a fence' \
 	"$work/assumed")" = 2 ]
+
+# Of two ranks each has three tasks: as many strips of each as 8 blocks have room for.
+LD_LIBRARY_PATH=$work/driver VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so BLINK_BLOCKS=8 \
+	BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/strips "$build/blink-perf" --ranks 2 --threads-as-ranks \
+	-b 4M -e 4M -n 1 -w 0 >"$work/log" 2>&1 || not_ok "blink-perf: $(tail -n 3 "$work/log")"
+expect "a built-in schedule has strips for its blocks" grep -q ': 6 blocks, 2 strips, slots of' "$work/strips"
 
 # ---- the command for a machine with GPUs ----
 
