@@ -24,7 +24,7 @@ typedef struct {
 	const char *cpu;		/* what links between CPUs follow from (link_rates.h), whatever the file says;
 					 * NULL: as it says */
 	bool cpu_ranks;			/* ranks are CPUs, not GPUs: of hwloc's XML alone */
-	int n_cpu_ranks;		/* so many; 0: one for each NUMA node */
+	int n_cpu_ranks;		/* how many; 0: one for each NUMA node */
 	int64_t cpu_link;		/* their capacity itself, bytes/s; 0: not given */
 } TopologyHints;
 

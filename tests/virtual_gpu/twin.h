@@ -32,7 +32,7 @@ struct virtual_thread {
 
 const struct virtual_thread *virtual_gpu_thread(void);
 
-/* Barriers 0 to 2 of a block, each for so many threads; 0 for all is __syncthreads. */
+/* Barriers 0 to 2 of a block, of the number of threads that is given; 0, of all threads, is __syncthreads. */
 void virtual_gpu_barrier_of(int number, unsigned threads);
 
 /* A number in memory of the block: one thread stores it and so releases, others acquire; `more` sleeps until it is
