@@ -119,23 +119,69 @@ take_item(struct choosing *c, int i)
 	return c->lib->item[i].index ? read_indexed(c, &c->found[i]) : read_file(c, &c->lib->item[i]);
 }
 
-/* By what the indexes were searched for what the driver shows of the job's GPUs; NULL: they were not. */
-static const char *
-searched_by(const struct choosing *c)
+/* "broadcast, root 0,": without a root "allreduce". */
+static void
+name_call(Collective coll, int root, char *out, size_t size)
 {
-	bool links = false, numbers = false;
-	for (int i = 0; i < c->lib->n_items; i++) {
-		const struct blinkIndex *index = c->lib->item[i].index;
-		if (!index || !c->job->card || !library_is_stated(index->index, c->job))
+	if (root >= 0)
+		snprintf(out, size, "%s, root %d,", collective_name(coll), root);
+	else
+		snprintf(out, size, "%s", collective_name(coll));
+}
+
+/* Of a file that was named, the job that it is for; returns how near that is to this one. */
+static int
+say_of_file(const struct choosing *c, const struct item *item, char *out, size_t size)
+{
+	char call[60];
+	name_call(item->coll, item->root, call, sizeof call);
+	snprintf(out, size, "is for %s over %d ranks", call, item->n_ranks);
+	return 4 * (item->coll == c->coll) + 2 * (item->n_ranks == c->job->n_ranks) + (item->root == c->root);
+}
+
+/* Likewise of an index. */
+static int
+say_of_index(const struct choosing *c, int i, char *out, size_t size)
+{
+	const struct indexed_job *found = &c->found[i];
+	const Index *index = c->lib->item[i].index->index;
+	char call[60];
+	name_call(c->coll, c->root, call, sizeof call);
+	if (!library_is_stated(index, c->job))
+		snprintf(out, size, "is of machine %.60s", index->name);
+	else if (*found->lacks)
+		snprintf(out, size, "has %s", found->lacks);
+	else if (c->job->n_ranks < 2)
+		snprintf(out, size, "has none for one rank");
+	else if (found->n_entries == 0)
+		snprintf(out, size, "has no %s over these %d GPUs", call, c->job->n_ranks);
+	else
+		snprintf(out, size, "has it for other sizes, as %lld to %lld bytes", (long long)found->entry[0].from,
+		    (long long)found->entry[0].to);
+	return found->n_entries > 0 ? 8 : *found->lacks ? 1 : library_is_stated(index, c->job) ? 3 : 0;
+}
+
+/* What is said of the item that is nearest to this job, the first of equals. */
+static void
+explain_nearest(const struct choosing *c, char *why, size_t size)
+{
+	enum { MOST = 60 };
+	int nearest = -1, n = c->lib->n_items;
+	char others[60] = "";
+	if (n > 1)
+		snprintf(others, sizeof others, "none of the %d that were named is for it: ", n);
+	for (int i = 0; i < n; i++) {
+		const struct item *item = &c->lib->item[i];
+		size_t length = strlen(item->path);
+		char said[160];
+		int near = item->index ? say_of_index(c, i, said, sizeof said)
+		    : say_of_file(c, item, said, sizeof said);
+		if (near <= nearest)
 			continue;
-		links |= index->index->machine != NULL;
-		numbers |= !index->index->machine && library_by_links(c->job);
+		nearest = near;
+		snprintf(why, size, ", as %s%s%s %s", others, length > MOST ? "..." : "",
+		    length > MOST ? item->path + length - MOST : item->path, said);
 	}
-	if (links && numbers)
-		return "with the NVLinks, or the driver's numbers, of those of this job";
-	if (links)
-		return "with the NVLinks of those of this job";
-	return numbers ? "with the driver's numbers of those of this job" : NULL;
 }
 
 /* Why nothing of the library was chosen. */
@@ -144,15 +190,12 @@ explain(const struct choosing *c, char *why, size_t size)
 {
 	const struct job *job = c->job;
 	bool none = job->n_stated > 0;
-	const char *by = searched_by(c);
 	for (int i = 0; i < c->lib->n_items && none; i++)
 		none = c->lib->item[i].index && !library_is_stated(c->lib->item[i].index->index, job);
 	if (c->lib->n_items == 0)
 		*why = 0;
-	else if (!none && by)
-		snprintf(why, size, ", as no index has a schedule for GPUs %s", by);
 	else if (!none)
-		snprintf(why, size, ", as no schedule that was named is for this job");
+		explain_nearest(c, why, size);
 	else if (job->n_stated == 1)
 		snprintf(why, size, ", as no index that was named is of machine %s", job->stated[0].machine);
 	else
@@ -167,7 +210,7 @@ take_built_in(struct choosing *c, bool small, const char *why)
 {
 	Choice *out = c->out;
 	out->built_in = (struct built_in){ .coll = c->coll, .root = c->root, .small = small };
-	out->unserved = strncmp(why, ", as no ", 8) == 0;
+	out->unserved = strncmp(why, ", as ", 5) == 0;
 	snprintf(out->what, sizeof out->what, "%s over %d ranks, built in%s", built_in_form(c->job, &out->built_in),
 	    c->job->n_ranks, why);
 	return built_in_digest(c->ctx, c->job, &out->built_in, out->digest);
@@ -186,7 +229,7 @@ choose(struct choosing *c)
 		return take_item(c, item);
 	item = first_that_serves(c, false);
 	bool absent = item == lib->n_items;
-	char why[MACHINE_BYTES * 2 + 80] = "";
+	char why[MACHINE_BYTES * 2 + 160] = "";
 	if (absent)
 		explain(c, why, sizeof why);
 	if (absent && direct)

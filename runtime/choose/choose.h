@@ -47,6 +47,8 @@ Status library_open(Ctx *ctx, const char *paths, int64_t small, struct library *
 Status library_open_part(Ctx *ctx, const char *paths, int64_t small, int n_ranks, int rank, struct library **out);
 void library_close(struct library *lib);
 
+bool library_has_index(const struct library *lib);
+
 /* GPUs of the machine of its first index, of those that are of the machine which ranks of the job state; 0: there is
  * none. */
 int library_gpus(const struct library *lib, const struct job *job);

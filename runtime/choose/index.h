@@ -23,6 +23,7 @@ struct indexed_job {
 	int n_entries;
 	const IndexEntry *entry;	/* its entries, in order; NULL: there is no such job */
 	int *rank;			/* of each rank of the communicator: its number in the first entry's file */
+	char lacks[100];		/* what the index has not, for people; "": it has all GPUs of the job */
 };
 
 /* index: zero, with a ctx that ctx_init made; path: a file or a directory. Fails as file_read and index_read do. The

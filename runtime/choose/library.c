@@ -255,6 +255,15 @@ library_is_stated(const Index *index, const struct job *job)
 
 /* ---- GPUs of an index ---- */
 
+bool
+library_has_index(const struct library *lib)
+{
+	bool found = false;
+	for (int i = 0; i < lib->n_items; i++)
+		found |= lib->item[i].index != NULL;
+	return found;
+}
+
 int
 library_gpus(const struct library *lib, const struct job *job)
 {
@@ -280,15 +289,22 @@ number_of(const Index *index, const char *gpu)
 	return number < index->n_gpus ? number : -1;
 }
 
-/* The job's GPUs by their numbers in the index. False: it does not have them all, or not one for each rank. */
+/* The job's GPUs by their numbers in the index. False: it does not have them all, or not one for each rank; `lacks`
+ * says it. */
 static bool
-find_gpus(const Index *index, const struct job *job, int *gpu, bool *taken)
+find_gpus(const Index *index, const struct job *job, int *gpu, bool *taken, char *lacks, size_t room)
 {
 	memset(taken, 0, (size_t)index->n_gpus * sizeof *taken);
 	for (int r = 0; r < job->n_ranks; r++) {
 		const char *name = job->gpu && job->gpu[r] ? job->gpu[r] : "";
 		gpu[r] = *name ? number_of(index, name) : r < index->n_gpus ? r : -1;
-		if (gpu[r] < 0 || taken[gpu[r]])
+		if (gpu[r] < 0 && *name)
+			snprintf(lacks, room, "no GPU \"%s\" (rank %d)", name, r);
+		else if (gpu[r] < 0)
+			snprintf(lacks, room, "%d GPUs, and the job %d ranks", index->n_gpus, job->n_ranks);
+		else if (taken[gpu[r]])
+			snprintf(lacks, room, "one GPU \"%s\" for rank %d and one before it", index->gpu[gpu[r]], r);
+		if (*lacks)
 			return false;
 		taken[gpu[r]] = true;
 	}
@@ -332,11 +348,18 @@ library_find(Ctx *ctx, const struct item *item, const struct job *job, Collectiv
 		return OK;
 	TRY(TEMP(ctx, gpu, job->n_ranks));
 	TRY(TEMP(ctx, taken, item->index->index->n_gpus));
-	found = !library_by_links(job) && find_gpus(item->index->index, job, gpu, taken);
-	if (library_by_links(job) && !item->index->index->machine)
-		found = find_by_number(item->index->index, job, gpu, taken);
-	else if (!found && job->card && item->index->index->machine)
-		TRY(probe_match(ctx, item->index->index->machine, job->card, job->server, job->n_ranks, gpu, &found));
+	const Index *index = item->index->index;
+	size_t room = sizeof out->lacks;
+	found = !library_by_links(job) && find_gpus(index, job, gpu, taken, out->lacks, room);
+	if (library_by_links(job) && !index->machine) {
+		found = find_by_number(index, job, gpu, taken);
+		snprintf(out->lacks, room, "no GPUs with the driver's numbers of those of this job");
+	} else if (!found && job->card && index->machine) {
+		TRY(probe_match(ctx, index->machine, job->card, job->server, job->n_ranks, gpu, &found));
+		snprintf(out->lacks, room, "no GPUs with the NVLinks of those of this job");
+	}
+	if (found)
+		*out->lacks = '\0';
 	if (found)
 		TRY(index_find_job(ctx, item->index, gpu, job->n_ranks, (int)coll, root, out));
 	arena_release(&ctx->scratch, mark);

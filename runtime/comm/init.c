@@ -15,6 +15,7 @@
 #include "support/error.h"
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -294,16 +295,71 @@ take_backend(struct rank_comm *r, const char *name, struct blink_error *err)
 	return err->code;
 }
 
-/* Rank 0 says once for a job what it cannot know of. */
+/* Which needs of settings (SETTING_NEED_LIST) this communicator meets. */
 static void
-warn_of_settings(const struct rank_comm *r)
+find_needs(const struct rank_comm *r, bool has[N_SETTING_NEEDS])
 {
+	const struct settings *s = &r->self.settings;
+	bool index = library_has_index(r->library), on_device = r->backend->on_device;
+	bool network = r->job.n_servers > 1 || (r->self.n_ranks > 1 && !s->shm);
+	has[NEEDS_NOTHING] = true;
+	has[NEEDS_GPUS] = on_device;
+	has[NEEDS_HOST] = !on_device;
+	has[NEEDS_INDEX] = index;
+	has[NEEDS_GPU_LIST] = index || (r->schedules && probe_is_address(r->gpu));
+	has[NEEDS_NETWORK] = network;
+	has[NEEDS_TCP] = network && strcmp(net_name(s), "tcp") == 0;
+	has[NEEDS_SEARCH] = !on_device && s->chunk == 0;
+}
+
+/* What the program has set otherwise, by blinkConfig_t, which counts. */
+static void
+settings_overridden(const blinkConfig_t *config, char *out, size_t room)
+{
+	struct blink_error err = { 0 };
+	struct settings s;
+	size_t n = 0;
+	*out = '\0';
+	if (!config || settings_read(&s, &err) != blinkSuccess)
+		return;
+#define DIFFERS(member) (config->member && s.member && strcmp(config->member, s.member) != 0)
+	const struct {
+		const char *variable;
+		bool differs;
+	} all[] = { { "BLINK_SCHEDULES", DIFFERS(schedules) }, { "BLINK_GPU", DIFFERS(gpu) },
+		{ "BLINK_BACKEND", DIFFERS(backend) }, { "BLINK_CHUNK", config->chunkBytes && s.chunk
+		    && (int64_t)config->chunkBytes != s.chunk },
+		{ "BLINK_TIMEOUT", config->timeoutMs && getenv("BLINK_TIMEOUT")
+		    && config->timeoutMs != s.timeout_ms } };
+#undef DIFFERS
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+		if (all[i].differs)
+			n += (size_t)snprintf(out + n, room - n, "%s%s", n ? ", " : "", all[i].variable);
+}
+
+/* Rank 0 says once for a job what it cannot know of, and what has no effect. */
+static void
+warn_of_settings(const struct rank_comm *r, const blinkConfig_t *config)
+{
+	enum { UNKNOWN = N_SETTING_NEEDS, OVERRIDDEN };
+	static atomic_uint said;	/* of this process: a bit for each line */
+	bool has[N_SETTING_NEEDS];
 	char names[200];
 	if (r->self.rank != 0 || !debug_on(DEBUG_WARN))
 		return;
 	settings_unknown(names, sizeof names);
-	if (*names)
+	if (*names && !(atomic_fetch_or(&said, 1u << UNKNOWN) & 1u << UNKNOWN))
 		debug_say(DEBUG_WARN, 0, "%s: no such setting: libblink(3) has them all", names);
+	settings_overridden(config, names, sizeof names);
+	if (*names && !(atomic_fetch_or(&said, 1u << OVERRIDDEN) & 1u << OVERRIDDEN))
+		debug_say(DEBUG_WARN, 0, "%s: no effect, as the program sets another value", names);
+	find_needs(r, has);
+	for (int i = 0; i < N_SETTING_NEEDS; i++) {
+		settings_that_need((enum setting_need)i, names, sizeof names);
+		if (!has[i] && *names && !(atomic_fetch_or(&said, 1u << i) & 1u << i))
+			debug_say(DEBUG_WARN, 0, "%s: no effect without %s", names,
+			    setting_need_text((enum setting_need)i));
+	}
 }
 
 static int
@@ -425,7 +481,7 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	if (plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
 		return err->code;
 	if (!parent)
-		warn_of_settings(r);
+		warn_of_settings(r, config);
 	debug_say(DEBUG_INFO, rank, "rank %d of %d, %d servers, %d ranks on this one, kernels %s", rank, n,
 	    r->job.n_servers, r->self.n_local, reduction_kernels());
 	return blinkSuccess;

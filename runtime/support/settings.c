@@ -106,11 +106,11 @@ settings_read(struct settings *out, struct blink_error *err)
 {
 	const char *value;
 	*out = (struct settings){
-#define X(variable, member, how, preset, what) .member = preset,
+#define X(variable, member, how, preset, need, what) .member = preset,
 		SETTING_LIST(X)
 #undef X
 	};
-#define X(variable, member, how, preset, what)                                 \
+#define X(variable, member, how, preset, need, what)                                 \
 	value = getenv(variable);                                              \
 	if (value && *value && read_##how(variable, value, &out->member, err) != blinkSuccess) \
 		return err->code;
@@ -126,7 +126,7 @@ static const char *const others[] = { "BLINK_DEBUG", "BLINK_DEBUG_FILE", "BLINK_
 static bool
 known(const char *name, size_t length)
 {
-#define X(variable, member, how, preset, what)                                 \
+#define X(variable, member, how, preset, need, what)                                 \
 	if (strlen(variable) == length && memcmp(name, variable, length) == 0) \
 		return true;
 	SETTING_LIST(X)
@@ -137,6 +137,14 @@ known(const char *name, size_t length)
 	return false;
 }
 
+static size_t
+add_name(char *out, size_t room, size_t n, const char *name, size_t length)
+{
+	if (n + length + 3 > room)
+		return n;
+	return n + (size_t)snprintf(out + n, room - n, "%s%.*s", n ? ", " : "", (int)length, name);
+}
+
 void
 settings_unknown(char *out, size_t room)
 {
@@ -144,9 +152,33 @@ settings_unknown(char *out, size_t room)
 	*out = '\0';
 	for (char **at = environ; at && *at; at++) {
 		size_t length = strcspn(*at, "=");
-		if (strncmp(*at, "BLINK_", 6) != 0 || strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != length
-		    || known(*at, length) || n + length + 3 > room)
-			continue;
-		n += (size_t)snprintf(out + n, room - n, "%s%.*s", n ? ", " : "", (int)length, *at);
+		if (strncmp(*at, "BLINK_", 6) == 0 && strspn(*at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") == length
+		    && !known(*at, length))
+			n = add_name(out, room, n, *at, length);
 	}
+}
+
+void
+settings_that_need(enum setting_need asked, char *out, size_t room)
+{
+	const char *value;
+	size_t n = 0;
+	*out = '\0';
+#define X(variable, member, how, preset, need, what)                           \
+	value = NEEDS_##need == asked ? getenv(variable) : NULL;               \
+	if (value && *value)                                                   \
+		n = add_name(out, room, n, variable, strlen(variable));
+	SETTING_LIST(X)
+#undef X
+}
+
+const char *
+setting_need_text(enum setting_need need)
+{
+	static const char *const texts[] = {
+#define X(name, text) [NEEDS_##name] = text,
+		SETTING_NEED_LIST(X)
+#undef X
+	};
+	return texts[need];
 }

@@ -183,14 +183,38 @@ same_reason "a network that is none" 'init: 2: BLINK_NET: "foo": want auto, tcp 
 
 # ---- settings that have no effect ----
 
-printf '' >"$work/warned"
 other=BLINK_SCHEDULES=$work/dgx1v/broadcast.r0.json
-launch "check 100000" "BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/warned BLINK_PORT=7 $other" "$other" "$other" ||
-	not_ok "a job with settings of no effect: $(cat "$work"/rank.*)"
-expect "rank 0 names a setting that is none" grep -q \
-	'\[0\] BLINK WARN BLINK_PORT: no such setting: libblink(3) has them all' "$work/warned"
-expect "and says why no schedule that was named is used" grep -q \
-	'\[0\] BLINK WARN allreduce of .* built in, as no schedule that was named is for this job' "$work/warned"
+# warned SETTINGS: what rank 0 of three says of these, which it alone has, in $work/warned, without what is before each
+warned() {
+	rm -f "$work/log"
+	launch "check 100000" "BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/log $1" "${@:2}" ||
+		not_ok "a job with settings of no effect: $(cat "$work"/rank.*)"
+	sed 's/^[^ ]* \[0\] BLINK WARN //' "$work/log" >"$work/warned"
+}
+warned "BLINK_PORT=7 BLINK_BLOCKS=4 BLINK_NVLS=0 BLINK_GPU=gpu99 BLINK_MACHINE=zz BLINK_NET=tcp BLINK_TCP_ZEROCOPY=0 \
+	BLINK_MIAD=0 BLINK_CHUNK=64K $other" "BLINK_CHUNK=64K $other" "BLINK_CHUNK=64K $other"
+sed 's/^\(allreduce of\) .*\(broadcast.r0.json\)/\1 \2/' "$work/warned" | sort >"$work/got"
+cat >"$work/want" <<END
+BLINK_BLOCKS, BLINK_NVLS: no effect without BLINK_BACKEND=cuda
+BLINK_GPU: no effect without an index in BLINK_SCHEDULES, or with a schedule file a PCI address
+BLINK_MACHINE: no effect without an index in BLINK_SCHEDULES
+BLINK_MIAD: no effect without buffers on the host, and chunks whose size is not set
+BLINK_NET: no effect without ranks on several servers, or BLINK_SHM=0
+BLINK_PORT: no such setting: libblink(3) has them all
+BLINK_TCP_ZEROCOPY: no effect without TCP between ranks: several servers, or BLINK_SHM=0, and no other BLINK_NET
+allreduce of broadcast.r0.json is for broadcast, root 0, over 3 ranks
+END
+expect "rank 0 names settings that are none or have no effect, and says why a schedule is not used" \
+	diff "$work/want" "$work/got"
+"$blinkc" batch -q topologies/dgx1v.xml -n 3 --distinct -o "$work/index" || not_ok "batch"
+common="BLINK_SHM=0 BLINK_SCHEDULES=$work/index"
+warned "BLINK_GPU=0 BLINK_MACHINE=dgx1v BLINK_NET=tcp BLINK_TCP_ZEROCOPY=0 BLINK_PIN=0 $common" "BLINK_GPU=1 $common" \
+	"BLINK_GPU=2 $common"
+expect "and none of those that have one" test "$(cat "$work/warned")" = ""
+warned "BLINK_GPU=gpu99 $common" "BLINK_GPU=1 $common" "BLINK_GPU=2 $common"
+expect "a GPU that the index has not" grep -q 'index has no GPU "gpu99" (rank 0)$' "$work/warned"
+warned "BLINK_MACHINE=zz $common" "$common" "$common"
+expect "a machine that is not the index's" grep -q 'as no index that was named is of machine zz$' "$work/warned"
 
 # ---- sizes of chunks, sought while a job works ----
 

@@ -159,7 +159,7 @@ job "GPUs 1, 4, 5 and 6 of a DGX-1V, not of a DGX-1P" "/volta/allreduce/0-2,5.js
 	0000:14:00.0 0000:15:00.0 0000:16:00.0
 job "GPUs 0 to 3" "/volta/allreduce/0-3.json: trees, 75 GB/s" 00000000:10:00.0 0000:11:00.0 0000:12:00.0 0000:13:00.0
 VIRTUAL_GPU_DOWN=0:0 job "a link is down" \
-	"built in, as no index has a schedule for GPUs with the NVLinks of those of this job" \
+	"has no GPUs with the NVLinks of those of this job" \
 	0000:10:00.0 0000:11:00.0 0000:12:00.0 0000:13:00.0
 RANK=0 WORLD_SIZE=1 BLINK_GPU=0000:fe:00.0 on_machine "$v" timeout 60 "$work/launched" "$work/id2" >"$work/said" 2>&1
 code=$?

@@ -226,7 +226,8 @@ test_sizes(const Topology *topo)
 	ok(chooses_by_size(alone, &job, topo, again), "likewise by id");
 	job.gpu = other;
 	ok(chooses_by_size(lib, &job, topo, isomorphic), "isomorphic GPUs");
-	ok(chooses(alone, &job, ALLREDUCE, -1, 1, (struct expected){ "built in, as no schedule", 0, SMALL, true }),
+	ok(chooses(alone, &job, ALLREDUCE, -1, 1, (struct expected){ "/index.alone.json has no allreduce over these 3 "
+	    "GPUs", 0, SMALL, true }),
 	    "none for isomorphic GPUs in an index without its machine");
 	struct gpu_card card[N] = { { .known = 1, .number = 2, .shown = 8 }, { .known = 1, .number = 0, .shown = 8 },
 	    { .known = 1, .number = 1, .shown = 8 } };
@@ -237,8 +238,8 @@ test_sizes(const Topology *topo)
 	bool twice = chooses_by_size(alone, &job, topo, order);
 	card[1] = (struct gpu_card){ .known = 1, .number = 0, .shown = 7 };
 	ok(!twice && !chooses_by_size(alone, &job, topo, order), "a number twice; a driver that shows other GPUs");
-	ok(chooses(alone, &job, ALLREDUCE, -1, 1, (struct expected){ "as no index has a schedule for GPUs with the "
-	    "driver's numbers of those of this job", 0, SMALL, true }), "it says by what it searched");
+	ok(chooses(alone, &job, ALLREDUCE, -1, 1, (struct expected){ "has no GPUs with the driver's numbers of those "
+	    "of this job", 0, SMALL, true }), "it says by what it searched");
 	library_close(alone);
 	library_close(lib);
 }
@@ -258,10 +259,12 @@ test_small(void)
 	ok(chooses(zero, &job, BROADCAST, 1, 1, (struct expected){ "/broadcast.json: ", 1, INT64_MAX, false }),
 	    "BLINK_SMALL 0");
 	ok(chooses(lib, &job, REDUCE, 1, 100, (struct expected){ "/reduce.json: ", 0, 100, false })
-	    && chooses(lib, &job, REDUCE, 1, 101, (struct expected){ "built in, as no", 101, SMALL, true })
+	    && chooses(lib, &job, REDUCE, 1, 101, (struct expected){ "has it for other sizes, as 0 to 100 bytes", 101,
+	    SMALL, true })
 	    && chooses(lib, &job, REDUCE, 1, SMALL + 1, (struct expected){ "built in", SMALL + 1, INT64_MAX, true }),
 	    "only a range: built-in ones for other sizes");
-	ok(chooses(lib, &job, BROADCAST, 0, 1, (struct expected){ "built in", 0, SMALL, true }), "another root");
+	ok(chooses(lib, &job, BROADCAST, 0, 1, (struct expected){ "has no broadcast, root 0, over these 3 GPUs",
+	    0, SMALL, true }), "another root");
 	ok(chooses(lib, &job, ALLTOALL, -1, 5, no), "one built-in form for all sizes of an alltoall");
 	ok(chooses(empty, &job, ALLREDUCE, -1, 10, (struct expected){ "onehop over 3 ranks, built in", 10, INT64_MAX,
 	    true }),
@@ -320,6 +323,38 @@ test_order(Ctx *ctx, const Topology *larger)
 	ok(chooses(lib, &job, ALLREDUCE, -1, 1, (struct expected){ "/five.json: ", 1, INT64_MAX, false }),
 	    "a schedule file by its number of ranks");
 	library_close(lib);
+}
+
+/* Why a schedule that was named is not used. */
+static void
+test_reasons(void)
+{
+	static const char *const absent[] = { "0", "gpu99", "1" }, *const twice[] = { "0", "2", "2" },
+	    *const many[9] = { NULL };
+	static const int all[9] = { 0 };
+	char paths[1000];
+	struct library *file = open_library(in_folder("broadcast.json"), 0), *index = open_library(folder, 0);
+	snprintf(paths, sizeof paths, "%s:%s:%s", in_folder("five.json"), in_folder("broadcast.json"),
+	    in_folder("reduce.json"));
+	struct library *several = open_library(paths, 0);
+	struct job job = { .n_ranks = N, .server = one, .n_servers = 1 };
+#define SAYS(lib, coll, root, words) chooses(lib, &job, coll, root, 1, (struct expected){ words, 1, INT64_MAX, true })
+	ok(SAYS(file, ALLREDUCE, -1, "built in, as /tmp/") && SAYS(file, ALLREDUCE, -1, "/broadcast.json is for "
+	    "broadcast, root 1, over 3 ranks"), "a file for another collective");
+	ok(SAYS(file, BROADCAST, 2, "is for broadcast, root 1, over 3 ranks"), "for another root");
+	ok(SAYS(several, BROADCAST, 2, "as none of the 3 that were named is for it: /tmp/")
+	    && SAYS(several, BROADCAST, 2, "/broadcast.json is for"), "of several the nearest is named");
+	job.gpu = absent;
+	ok(SAYS(index, ALLREDUCE, -1, "has no GPU \"gpu99\" (rank 1)"), "a GPU that the index has not");
+	job.gpu = twice;
+	ok(SAYS(index, ALLREDUCE, -1, "for rank 2 and one before it"), "a GPU of two ranks");
+	job = (struct job){ .n_ranks = 9, .server = all, .n_servers = 1, .gpu = many };
+	ok(SAYS(index, ALLREDUCE, -1, "has 8 GPUs, and the job 9 ranks"), "more ranks than GPUs");
+	ok(SAYS(several, ALLREDUCE, -1, "/five.json is for allreduce over 5 ranks"), "for another number of ranks");
+#undef SAYS
+	library_close(file);
+	library_close(index);
+	library_close(several);
 }
 
 /* Both indexes have the job; GPUs by number are in either machine. */
@@ -587,6 +622,7 @@ main(int argc, char **argv)
 	test_sizes(topo);
 	test_small();
 	test_order(&ctx, larger);
+	test_reasons();
 	test_machines(topo, larger);
 	test_find();
 	test_ranges();

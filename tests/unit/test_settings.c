@@ -40,11 +40,11 @@ refuses(const char *variable, const char *value)
 static void
 test_defaults(void)
 {
-#define X(variable, member, how, preset, what) unsetenv(variable);
+#define X(variable, member, how, preset, need, what) unsetenv(variable);
 	SETTING_LIST(X)
 #undef X
 	bool good = settings_read(&got, &error) == blinkSuccess;
-#define X(variable, member, how, preset, what)                                 \
+#define X(variable, member, how, preset, need, what)                                 \
 	good = good && got.member == preset && with(variable, "") == blinkSuccess && got.member == preset;
 	SETTING_LIST(X)
 #undef X
@@ -100,7 +100,7 @@ static void
 test_unknown(void)
 {
 	char names[100];
-#define X(variable, member, how, preset, what) setenv(variable, "1", 1);
+#define X(variable, member, how, preset, need, what) setenv(variable, "1", 1);
 	SETTING_LIST(X)
 #undef X
 	setenv("BLINK_DEBUG", "", 1);
@@ -117,9 +117,27 @@ test_unknown(void)
 	unsetenv("BLINK_PORT");
 	unsetenv("BLINK_TIMEOUTS");
 	unsetenv("BLINK_of\033");
-#define X(variable, member, how, preset, what) unsetenv(variable);
+#define X(variable, member, how, preset, need, what) unsetenv(variable);
 	SETTING_LIST(X)
 #undef X
+}
+
+static void
+test_needs(void)
+{
+	char names[100];
+	setenv("BLINK_BLOCKS", "4", 1);
+	setenv("BLINK_P2P", "", 1);
+	setenv("BLINK_NVLS", "0", 1);
+	settings_that_need(NEEDS_GPUS, names, sizeof names);
+	ok(strcmp(names, "BLINK_BLOCKS, BLINK_NVLS") == 0, "what is set and needs GPUs");
+	settings_that_need(NEEDS_GPUS, names, 16);
+	ok(strcmp(names, "BLINK_BLOCKS") == 0, "as many as there is room for");
+	settings_that_need(NEEDS_INDEX, names, sizeof names);
+	ok(*names == '\0', "nothing that is set needs an index");
+	unsetenv("BLINK_BLOCKS");
+	unsetenv("BLINK_P2P");
+	unsetenv("BLINK_NVLS");
 }
 
 /* ---- the man page ---- */
@@ -154,19 +172,22 @@ item_of(const char *section, const char *variable, size_t *size)
 	return item;
 }
 
-/* Its text begins with what the list says, and names the default. */
+/* Its text begins with what the list says, names the default, and what the variable needs. */
 static bool
-documents(const char *section, const char *variable, const char *what, const char *preset)
+documents(const char *section, const char *variable, const char *what, const char *preset, enum setting_need need)
 {
-	char wanted[300], has[2000];
+	char wanted[300], has[2000], without[200], needed[200];
 	size_t size;
 	const char *item = item_of(section, variable, &size);
 	letters(what, strcspn(what, "("), wanted, sizeof wanted);
 	if (item)
 		letters(item, size, has, sizeof has);
-	bool good = item && strncmp(has, wanted, strlen(wanted)) == 0 && strstr(has + strlen(wanted), preset);
+	snprintf(without, sizeof without, "no effect without %s", setting_need_text(need));
+	letters(without, strlen(without), needed, sizeof needed);
+	bool good = item && strncmp(has, wanted, strlen(wanted)) == 0 && strstr(has + strlen(wanted), preset)
+	    && (strstr(has, needed) != NULL) == (need != NEEDS_NOTHING);
 	if (!good)
-		printf("# %s: want \"%s\", then \"%s\"\n", variable, what, preset);
+		printf("# %s: want \"%s\", then \"%s\" and \"%s\"\n", variable, what, preset, without);
 	return good;
 }
 
@@ -198,13 +219,13 @@ test_page(void)
 	if (!section || !end)
 		return;
 	*end = '\0';
-#define X(variable, member, how, preset, what)                                 \
+#define X(variable, member, how, preset, need, what)                                 \
 	wanted++;                                                              \
-	ok(documents(section, variable, what, PRESET_##how(preset)), variable);
+	ok(documents(section, variable, what, PRESET_##how(preset), NEEDS_##need), variable);
 	SETTING_LIST(X)
 #undef X
-	ok(documents(section, "BLINK_DEBUG", "lines for people", "")
-	    && documents(section, "BLINK_DEBUG_FILE", "the file", ""),
+	ok(documents(section, "BLINK_DEBUG", "lines for people", "", NEEDS_NOTHING)
+	    && documents(section, "BLINK_DEBUG_FILE", "the file", "", NEEDS_NOTHING),
 	    "BLINK_DEBUG and BLINK_DEBUG_FILE");
 	for (const char *at = section; (at = strstr(at, "\n.It Ev ")); at++)
 		items++;
@@ -357,6 +378,7 @@ main(void)
 	test_values();
 	test_bad_values();
 	test_unknown();
+	test_needs();
 	test_page();
 	snprintf(command, sizeof command, "rm -r %s", folder);
 	int failed = end_tests();
