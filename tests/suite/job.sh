@@ -207,6 +207,12 @@ END
 expect "rank 0 names settings that are none or have no effect, and says why a schedule is not used" \
 	diff "$work/want" "$work/got"
 "$blinkc" batch -q topologies/dgx1v.xml -n 3 --distinct -o "$work/index" || not_ok "batch"
+export BLINK_CHUNK=64K BLINK_TIMEOUT=5m BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/otherwise
+rm -f "$work/otherwise"
+run "" matrix -n 3 -c 4 -b 1024 "a program that sets chunks and time-outs"
+unset BLINK_CHUNK BLINK_TIMEOUT BLINK_DEBUG BLINK_DEBUG_FILE
+expect "rank 0 names what the program sets otherwise, once" test "$(sed 's/.* WARN //' "$work/otherwise")" = \
+	"BLINK_CHUNK, BLINK_TIMEOUT: no effect, as the program sets another value"
 common="BLINK_SHM=0 BLINK_SCHEDULES=$work/index"
 warned "BLINK_GPU=0 BLINK_MACHINE=dgx1v BLINK_NET=tcp BLINK_TCP_ZEROCOPY=0 BLINK_PIN=0 $common" "BLINK_GPU=1 $common" \
 	"BLINK_GPU=2 $common"

@@ -414,6 +414,16 @@ if grep -q '^rate        257.143 GB/s .*, decided by an assumed link (NVLink)$' 
 else
 	not_ok "a template: $(cat "$work/err")"
 fi
+# As that of AWS p5, whose devices have no class, and no GPUs; and of AWS g5, where some of them are GPUs.
+sed 's/ class="0x030200"/ class="0x020000"/; s/ class="[^"]*"//' $template >"$work/no-gpus.xml"
+refuses "a template without classes" 3 "it has 16 PCI devices, 16 of them without a class, which tells GPUs, and \
+no NVLinks: want what NCCL writes: run any job of NCCL on all GPUs of the machine with NCCL_TOPO_DUMP_FILE=topo.xml in \
+its environment; or class=\"0x030200\" on each device that is a GPU; or a machine that blinkc list has" \
+	"$blinkc" "$work/no-gpus.xml" -o "$work/t.json"
+sed 's/busid="000[0-9a-e]:00:00.0"/& class="0x030200"/' "$work/no-gpus.xml" >"$work/with-gpus.xml"
+"$blinkc" convert "$work/with-gpus.xml" --gpu-model A10G -o "$work/t.json" 2>"$work/err"
+is "with the class of its GPUs it is read" "$(table "$work/t.json")" \
+	"8 gpus 2 cpus 4 switches 0 nics; pcie 12x1x48; qpi 1x1x22"
 notes "NVLinks to the GPU itself" "$blinkc" convert tests/foreign/nccl/nccl-self.xml <<END
 PCIe of 0001:00:00.0, 0002:00:00.0: where the file has no width or speed, x16 of generation 3, as NCCL takes it
 NVLinks of 0001:00:00.0, 0002:00:00.0: left out, as the file has them lead to the GPU itself; nvidia-smi topo -m \

@@ -56,6 +56,7 @@ struct nccl_reading {
 	int n_gpus, room_gpus;
 	struct nccl_gpu *gpu;	/* ascending by host and dev, once all are collected */
 	int n_devices;		/* PCI devices that are no bridges, GPUs or not */
+	int n_classless;	/* of these, without a PCI class */
 	int n_nets;		/* ports of NICs */
 	bool rccl;
 	bool template;		/* without GPUs and links, for NCCL to complete: devices are told by their PCI class */

@@ -87,6 +87,7 @@ collect_pci(struct nccl_reading *r, const Doc *pci, int cpu)
 	const Doc *gpus = nccl_children(pci, "gpus"), *below = nccl_children(pci, "pcis");
 	const Doc *nics = nccl_children(pci, "nics");
 	r->n_devices += below->n == 0 && !r->template;
+	r->n_classless += below->n == 0 && !r->template && !*nccl_text(pci, "class");
 	for (int i = 0; i < nics->n && !r->template; i++)
 		r->n_nets += nccl_children(nics->child[i], "nets")->n;
 	for (int i = 0; i < gpus->n; i++)
@@ -179,15 +180,20 @@ collect_template(struct nccl_reading *r)
 	return OK;
 }
 
-/* An input of NCCL has PCI switches only, which the dump completes. */
+/* An input of NCCL has a PCI tree, which the dump completes: that of AWS g5 has no classes, that of p5 no GPUs. */
 static Status
 fail_no_gpu(struct nccl_reading *r)
 {
+	char classless[100] = "";
+	if (r->n_classless > 0)
+		snprintf(classless, sizeof classless, ", %d of them without a class, which tells GPUs,",
+		    r->n_classless);
 	return doc_fail(r->ctx, r->label, r->root, BAD_INPUT,
-	    "a topology of NCCL without a GPU, as it is made for NCCL to read (NCCL_TOPO_FILE): it has %d PCI device%s "
-	    "and no NVLinks: want what NCCL writes: run any job of NCCL on all GPUs of the machine with "
-	    "NCCL_TOPO_DUMP_FILE=topo.xml in its environment",
-	    r->n_devices, r->n_devices == 1 ? "" : "s");
+	    "a topology of NCCL without a GPU, as it is made for NCCL to read (NCCL_TOPO_FILE): it has %d PCI "
+	    "device%s%s and no NVLinks: want what NCCL writes: run any job of NCCL on all GPUs of the machine with "
+	    "NCCL_TOPO_DUMP_FILE=topo.xml in its environment%s; or a machine that blinkc list has",
+	    r->n_devices, r->n_devices == 1 ? "" : "s", classless,
+	    r->n_classless > 0 ? "; or class=\"0x030200\" on each device that is a GPU" : "");
 }
 
 static Status
