@@ -389,6 +389,22 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	return OK;
 }
 
+/* The best trees exchange edges, whoever packed them. */
+static Status
+make_shallower(Ctx *ctx, struct portfolio *p)
+{
+	Packing *pack;
+	if (!p->best || p->in->ask->packing != PACKING_EXACT)
+		return OK;
+	double start = cpu_seconds();
+	TRY(pack_shallower(ctx, p->in->topo, p->best, &pack));
+	if (pack)
+		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(pack, p->work),
+		    pack_depth(p->best, p->work), cpu_seconds() - start);
+	p->best = pack ? pack : p->best;
+	return OK;
+}
+
 Status
 plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
 {
@@ -402,6 +418,7 @@ plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
 	}
 	if (p.n_ran > 1 && p.by)
 		log_verbose(ctx, "packer %s is kept; from %s", p.by->name, p.by->source);
+	TRY(make_shallower(ctx, &p));
 	*out = p.best;
 	*proof = p.proof;
 	pack_note_reached(p.best, in->ask->coll, in->topo->n_ranks, proof);

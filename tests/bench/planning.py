@@ -83,7 +83,7 @@ def some_of_each(servers, seed):
 
 
 def cases(work):
-    made = {"torus64": grid((4, 4, 4), True), "torus256": grid((16, 16), True), "mesh256": grid((16, 16), False)}
+    made = {"torus64": grid((4, 4, 4), True), "16x16": grid((16, 16), True), "mesh256": grid((16, 16), False)}
     tori = ((8, 8, 8), (20, 20), (16, 16, 4), (32, 32), (16, 16, 16))
     made.update({"x".join(map(str, sides)): grid(sides, True) for sides in tori})
     for n in (16, 64, 128, 256):
@@ -115,7 +115,7 @@ def cases(work):
     yield Case("4x4x4 torus broadcast", f"{work}/torus64.json -c broadcast")
     yield Case("16x16 mesh allgather", f"{work}/mesh256.json -c allgather")
     yield Case("16x16 mesh alltoall", f"{work}/mesh256.json -c alltoall")
-    yield Case("16x16 torus broadcast", f"{work}/torus256.json -c broadcast")
+    yield Case("16x16 torus broadcast", f"{work}/16x16.json -c broadcast")
     for sides in tori:
         name = "x".join(map(str, sides))
         yield Case(f"{name} torus alltoall", f"{work}/{name}.json -c alltoall")

@@ -21,6 +21,21 @@ oracle random_machine 10302 >"$work/active.json"
 "$blinkc" -l all "$work/active.json" -o "$work/active.s.json" 2>"$work/err"
 has "what is not proven" '^unproven    that no schedule is faster, and that the bound can be reached$' "$work/err"
 
+# Trees at the bound that exchange edges are shallow: at most a quarter deeper than the farthest GPU, 16 hops away.
+"$python" - >"$work/torus.json" <<'END' || not_ok "a torus"
+import json
+n = 16
+links = [{"from": f"g{a}.{b}", "to": f"g{c}.{d}", "class": "nvlink", "capacity": 25}
+         for a in range(n) for b in range(n) for c, d in (((a + 1) % n, b), (a, (b + 1) % n))]
+json.dump({"format": "blink-topology", "version": 1, "name": "torus", "links": links,
+           "nodes": [{"id": "n", "gpus": [{"id": f"g{a}.{b}"} for a in range(n) for b in range(n)]}]}, open(1, "w"))
+END
+"$blinkc" "$work/torus.json" -c broadcast -v -o "$work/torus.s.json" 2>"$work/err" || not_ok "a torus: exit $?"
+has "a broadcast over a torus, at the bound" '^ratio       1\.000' "$work/err"
+has "a broadcast over a torus, shallow" '^trees       4, depth \(1[6-9]\|20\)$' "$work/err"
+has "-v says so" '^exchanges of edges: depth .* instead of ' "$work/err"
+expect "it is valid" "$blinkc" check -q "$work/torus.s.json"
+
 # Every third is replayed, and held against brute force, too. 
 first=4 last=6 flows="1 40"
 [ ! "$full" ] || first=1 last=70 flows="1 300"

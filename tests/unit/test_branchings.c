@@ -1,7 +1,7 @@
 /* Packings without a linear program, of 500 irregular machines of up to 64 GPUs each. By maximum flows: the optimum is
  * found here by augmenting paths in a matrix (Ford and Fulkerson), and for blocks by taking the worst cut of the rate
  * so far until no cut is violated. By exchanges: packing and partition prove each other. Trees are walked, and their
- * loads added up, one by one. */
+ * loads added up, one by one; and again where they have exchanged edges to be less deep. */
 #include "plan/pack/flow/flow.h"
 #include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
@@ -212,6 +212,28 @@ check_packing(const struct machine *m, int machine, const Ask *ask, const Packin
 	ok(full, machine, ask->coll, "each root has the optimum");
 }
 
+/* Depths of all packings, before and after trees exchanged edges. */
+static int64_t deep, less_deep;
+
+/* The packing after that; the same one where it is no less deep. */
+static const Packing *
+shallower(Ctx *ctx, const struct machine *m, int machine, Collective coll, const Packing *pack)
+{
+	int work[MOST], before_depth = pack_depth(pack, work), depth = before_depth;
+	bool same = true;
+	Packing *less;
+	if (pack_shallower(ctx, &m->topo, pack, &less) != OK)
+		exit(1);
+	for (int t = 0; less && t < pack->n_trees; t++)
+		same = same && less->weight[t] == pack->weight[t] && less->tree[t].root == pack->tree[t].root;
+	depth = less ? pack_depth(less, work) : depth;
+	ok(!less || (depth < before_depth && less->n_trees == pack->n_trees && same), machine, coll,
+	    "exchanges make trees less deep, and leave weights and roots");
+	deep += before_depth;
+	less_deep += depth;
+	return less ? less : pack;
+}
+
 static void
 check_machine(int machine)
 {
@@ -233,8 +255,10 @@ check_machine(int machine)
 	if (!frac_make((Wide)num * collective_shares(coll, n), den, &bound.rate))
 		exit(1);
 	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && pack, machine, coll, "there is a packing");
-	if (pack)
+	if (pack) {
 		check_packing(&m, machine, &ask, pack, num, den);
+		check_packing(&m, machine, &ask, shallower(&ctx, &m, machine, coll, pack), num, den);
+	}
 	ok(bound_compute(&ctx, &m.topo, none, coll, ask.root, &ours) == OK && frac_cmp(ours.rate, bound.rate) == 0,
 	    machine, coll, "the bound is the optimum");
 	/* A rate above it has none: one more byte/s. */
@@ -310,8 +334,10 @@ check_switched(int machine, int n, bool even, int *missed)
 		exit(1);
 	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && (pack || !even), machine, coll,
 	    "there is a packing with switches");
-	if (pack)
+	if (pack) {
 		check_packing(&m, machine, &ask, pack, (int64_t)part.num, part.den);
+		check_packing(&m, machine, &ask, shallower(&ctx, &m, machine, coll, pack), (int64_t)part.num, part.den);
+	}
 	if (n <= FEW) {
 		bool known = by_program(&ctx, &m, &bound, &ask, &rate), same = known && frac_cmp(rate, bound.rate) == 0;
 		ok(same || !pack, machine, coll, "the linear program has the same rate");
@@ -404,20 +430,39 @@ check_duplex(int machine)
 	ctx_free(&ctx);
 }
 
+static void
+check_allreduce(const struct machine *m, int machine, const Bound *bound, const Packing *pack)
+{
+	static Wide load[MOST_LINKS];
+	bool trees = true, fits = true;
+	Frac rate;
+	memset(load, 0, sizeof load);
+	for (int t = 0; t < pack->n_trees; t++) {
+		const Tree *tree = &pack->tree[t];
+		trees = trees && spans(tree, m->topo.n_ranks, tree->root, false)
+		    && spans(tree, m->topo.n_ranks, tree->root, true);
+		for (int i = 0; i < tree->n_down + tree->n_up; i++)
+			trees = add_edge(m, tree_edge(tree, i), pack->weight[t], load) && trees;
+	}
+	for (int l = 0; l < m->topo.n_links; l++)
+		fits = fits && load[l] * pack->unit.num <= (Wide)m->link[l].capacity * pack->unit.den;
+	ok(trees, machine, ALLREDUCE, "each tree leads up and down");
+	ok(fits, machine, ALLREDUCE, "no link carries more than it can");
+	ok(pack_rate(pack, ALLREDUCE, m->topo.n_ranks, &rate) && frac_cmp(rate, bound->rate) == 0, machine, ALLREDUCE,
+	    "the rate is the bound");
+}
+
 /* An allreduce over full-duplex links, behind switches or direct ones, is at its bound: of a partition that is computed
  * elsewhere. */
 static void
 check_oriented(int machine, bool direct)
 {
-	static Wide load[MOST_LINKS];
 	static struct machine m;
 	const Ask ask = { .coll = ALLREDUCE, .root = -1, .packing = PACKING_EXACT, .minimise = true };
 	int n = 3 + machine % (MOST - 2);
-	bool trees = true, fits = true;
 	Symmetry *none;
 	Packing *pack = NULL;
 	Bound bound;
-	Frac rate;
 	Ctx ctx;
 	ctx_init(&ctx);
 	if ((direct ? make_duplex(&ctx, &m, n) : make_switched(&ctx, &m, n, true)) != OK
@@ -426,19 +471,10 @@ check_oriented(int machine, bool direct)
 		exit(1);
 	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && pack, machine, ALLREDUCE,
 	    direct ? "there is a packing over direct links" : "there is a packing with switches");
-	memset(load, 0, sizeof load);
-	for (int t = 0; pack && t < pack->n_trees; t++) {
-		const Tree *tree = &pack->tree[t];
-		trees = trees && spans(tree, n, tree->root, false) && spans(tree, n, tree->root, true);
-		for (int i = 0; i < tree->n_down + tree->n_up; i++)
-			trees = add_edge(&m, tree_edge(tree, i), pack->weight[t], load) && trees;
+	if (pack) {
+		check_allreduce(&m, machine, &bound, pack);
+		check_allreduce(&m, machine, &bound, shallower(&ctx, &m, machine, ALLREDUCE, pack));
 	}
-	for (int l = 0; pack && l < m.topo.n_links; l++)
-		fits = fits && load[l] * pack->unit.num <= (Wide)m.link[l].capacity * pack->unit.den;
-	ok(trees, machine, ALLREDUCE, "each tree leads up and down");
-	ok(fits, machine, ALLREDUCE, "no link carries more than it can");
-	ok(!pack || (pack_rate(pack, ALLREDUCE, n, &rate) && frac_cmp(rate, bound.rate) == 0), machine, ALLREDUCE,
-	    "the rate is the bound");
 	/* A rate above it has no trees: one more byte/s. */
 	pack = NULL;
 	if (frac_add(bound.rate, FRAC_ONE, &bound.rate))
@@ -522,6 +558,8 @@ main(void)
 	for (int machine = 0; machine < machines / 5; machine++)
 		check_unequal(machine, &reached, &missed_pairs);
 	ok(reached > machines / 10 && missed_pairs <= reached / 6, -1, ALLREDUCE, "few pairs at the bound are missed");
+	ok(less_deep < deep * 19 / 20, -1, BROADCAST, "exchanges make trees less deep");
+	printf("# depths together: %lld, and %lld after exchanges\n", (long long)deep, (long long)less_deep);
 	printf("# %d machines of each kind; missed behind uneven switches: %d, pairs: %d of %d\n", machines, missed,
 	    missed_pairs, reached);
 	return report(failures, "packings by maximum flows, and by exchanges");

@@ -28,4 +28,10 @@ Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, co
  * From: Edmonds 1965, Minimum partition of a matroid into independent subsets; weights are ours. */
 Status pack_spanning(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
+/* Of a packing of any packer: trees exchange edges until none is deeper than it has to be, or no exchange is of use.
+ * The rate, the number of trees, their roots and weights stay; no link carries more than its capacity.
+ * *out: less deep; NULL: no such trees are found, or these are paths, a symmetry's, too many or too deep, or share
+ * links at switches. Random: none. Cost: at most 2^27 looks at an edge, mostly a few ms. */
+Status pack_shallower(Ctx *ctx, const Topology *topo, const Packing *pack, Packing **out);
+
 #endif
