@@ -166,6 +166,13 @@ means_nothing(const char *word)
 	return false;
 }
 
+/* Cards are named without it, too: A6000 is an RTX A6000. */
+static bool
+may_be_left_out(const struct words *own, int i)
+{
+	return own->n > 1 && strcmp(own->word[i], "rtx") == 0;
+}
+
 /* The number of words of a model, if all of them are in `name`, and nothing else that means something; else 0. */
 static int
 fit(const GpuModel *model, const struct words *name)
@@ -174,7 +181,7 @@ fit(const GpuModel *model, const struct words *name)
 	if (!split(model->words, &own))
 		return 0;
 	for (int i = 0; i < own.n; i++)
-		if (!has_word(name, own.word[i]))
+		if (!has_word(name, own.word[i]) && !may_be_left_out(&own, i))
 			return 0;
 	for (int i = 0; i < name->n; i++)
 		if (!has_word(&own, name->word[i]) && !means_nothing(name->word[i]))

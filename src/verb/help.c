@@ -123,6 +123,9 @@ verb_check_word(Ctx *ctx, const char *word, const char *next)
 	    || names_shipped(ctx, word))
 		return OK;
 	bool operand = next && *next != '-';
+	Collective coll;
+	if (operand && collective_parse_spelled(word, &coll))
+		return fail(ctx, USAGE, "%s: a collective: want the topology first, then -c %s", word, word);
 	return operand || names_like(verb_names(), word) ? fail_verb(ctx, word, "no such verb, and no such file") : OK;
 }
 

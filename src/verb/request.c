@@ -196,8 +196,13 @@ request_job(Ctx *ctx, const Options *opt, const char *label, const Topology *mac
 	const char *gpus = opt->value[OPT_GPUS];
 	TRY(NEW(ctx, *gpu, machine->n_ranks));
 	TRY(request_gpus(ctx, machine, gpus, *gpu, n));
-	return *n >= 2 ? OK : fail(ctx, BAD_INPUT, "%s: 1 GPU: want at least 2 for a collective",
-	    gpus ? "--gpus" : label);
+	if (*n >= 2)
+		return OK;
+	if (!gpus || *n == 0)
+		return fail(ctx, BAD_INPUT, "%s: %d GPU: want at least 2 for a collective", label,
+		    *n);
+	return fail(ctx, BAD_INPUT, "--gpus: one GPU, %s: want at least 2 for a collective, as 0-3; "
+	    "blinkc advise -n N tells the best sets of N", machine->vertex[**gpu].id);
 }
 
 Status

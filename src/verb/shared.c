@@ -10,6 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
+/* "dgx1v allreduce", where the collective is an option. */
+static const char *
+collective_among(const Options *opt)
+{
+	Collective coll;
+	for (int i = 0; i < opt->n_files; i++)
+		if (collective_parse_spelled(opt->file[i], &coll) && access(opt->file[i], F_OK) != 0)
+			return opt->file[i];
+	return NULL;
+}
+
 Status
 input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 {
@@ -17,6 +28,9 @@ input_topology(Ctx *ctx, const Options *opt, const char **label, Text *out)
 	if (opt->n_files == 0 && !synthetic)
 		return fail(ctx, USAGE,
 		    "no topology file: want one, or a name that blinkc list has; see blinkc --help");
+	const char *coll = opt->n_files == 2 ? collective_among(opt) : NULL;
+	if (coll)
+		return fail(ctx, USAGE, "%s: a collective: want -c %s", coll, coll);
 	if (opt->n_files != !synthetic)
 		return fail(ctx, USAGE, "%d topology files: want %s; see blinkc --help", opt->n_files,
 		    synthetic ? "none with --synthetic" : "one");

@@ -137,6 +137,17 @@ find(Ctx *ctx, const char *argument)
 	return NULL;
 }
 
+/* Names that have `text` in them: H100 means dgx-h100 and others. */
+static int
+names_with(Names names, const char *text, const char **found, int most)
+{
+	int n = 0;
+	for (int i = 0; i < names.n && n < most && strlen(text) >= 3; i++)
+		if (strcasestr(names.name[i], text))
+			found[n++] = names.name[i];
+	return n;
+}
+
 static Status
 fail_unknown(Ctx *ctx, const char *argument)
 {
@@ -149,6 +160,8 @@ fail_unknown(Ctx *ctx, const char *argument)
 	for (int i = 0; i < n; i++)
 		name[i] = list[i].name;
 	int n_near = names_like_all((Names){ n, name }, argument, near, 3);
+	if (n_near == 0)
+		n_near = names_with((Names){ n, name }, argument, near, 3);
 	size_t at = 0;
 	for (int i = 0; i < n_near && at < sizeof meant; i++)
 		at += (size_t)snprintf(meant + at, sizeof meant - at, "%s%.60s",
@@ -156,6 +169,15 @@ fail_unknown(Ctx *ctx, const char *argument)
 	return fail(ctx, IO,
 	    "%.200s: no such file, and no topology of that name: %s%sblinkc list has those that come along",
 	    argument, meant, n_near ? "? " : "");
+}
+
+Status
+schedule_file(Ctx *ctx, const char *argument, Text *out)
+{
+	if (strcmp(argument, "-") != 0 && !is_there(argument) && find(ctx, argument))
+		return fail(ctx, BAD_INPUT, "%s: a machine that comes along: want a schedule; blinkc %s -o FILE "
+		    "compiles one", argument, argument);
+	return file_read(ctx, argument, out);
 }
 
 bool

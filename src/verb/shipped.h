@@ -3,6 +3,7 @@
 #define BLINK_VERB_SHIPPED_H
 
 #include "base/status.h"
+#include "base/text.h"
 
 /* Where they are: beside the program, as installed or as built. Ended by NULL. */
 const char *const *topology_dirs(void);
@@ -23,6 +24,9 @@ Status shipped_list(Ctx *ctx, Shipped **out, int *n);
  * *out: the argument itself, or the path of that file.
  * Fails: IO there is neither, with the name that may have been meant. */
 Status topology_file(Ctx *ctx, bool say, const char *argument, const char **out);
+
+/* The bytes of a file that is to be a schedule. Fails: as file_read; BAD_INPUT a topology that comes along. */
+Status schedule_file(Ctx *ctx, const char *argument, Text *out);
 
 /* Does one come along that has this name? */
 bool names_shipped(Ctx *ctx, const char *argument);

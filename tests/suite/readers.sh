@@ -381,6 +381,20 @@ bad_smi amd-mi100.json '7: want each GPU once' 's/^        "gpu": 6,/        "gp
 bad_smi amd-mi100.json '9: want a GPU of the list' 's/^                "gpu": 6,/                "gpu": 9,/'
 bad_smi amd-mi100.json 'GPU0 to GPU1 and back' '0,/"weight": 15/s//"weight": 16/'
 
+# ---- names of models ----
+
+# name NAME MODEL: what people say of a card
+name() {
+	sed s/NV12/NV2/ tests/foreign/nvidia_smi/topo-a100-pcie.txt >"$work/few.txt"
+	"$blinkc" convert "$work/few.txt" --gpu-model "$1" -o "$work/t.json" 2>"$work/err"
+	if grep -q "model $2\$" "$work/err"; then ok "$1 is $2"; else not_ok "$1: $(cat "$work/err")"; fi
+}
+name A6000 RTX-A6000
+name 3090 RTX-3090
+name "Quadro RTX 8000" RTX-8000
+refuses "a number that is no model" 2 '--gpu-model: "6000": want one of' "$blinkc" convert \
+	tests/foreign/nvidia_smi/topo-a100-pcie.txt --gpu-model 6000 -o "$work/t.json"
+
 # ---- files of clouds ----
 
 template=tests/foreign/nccl/nccl-template.xml

@@ -110,6 +110,22 @@ says "a verb behind options" 2 "convert: want the verb first, before options: bl
 says "a word before a file" 2 "frob: no such verb, and no such file: blinkc help lists the verbs" "$blinkc" frob $v
 says "a file that is not there" 8 "frob.xml: " "$blinkc" frob.xml
 says "names of machines are no verbs" 2 "2 topology files: want one" "$blinkc" dgx1v dgx2
+says "a collective before a topology" 2 "allreduce: a collective: want the topology first, then -c allreduce" \
+	"$blinkc" allreduce dgx1v
+says "a collective behind a topology" 2 "AllReduce: a collective: want -c AllReduce" "$blinkc" dgx1v AllReduce
+says "a part of a machine's name" 8 "did you mean dgx-h100, dgx-h100-nvls or superpod-h100? blinkc list" \
+	"$blinkc" H100
+for verb in simulate check; do
+	says "$verb of a machine" 3 \
+		"dgx1v: a machine that comes along: want a schedule; blinkc dgx1v -o FILE compiles one" \
+		"$blinkc" $verb dgx1v
+done
+says "one GPU, where four were meant" 3 \
+	"--gpus: one GPU, gpu4: want at least 2 for a collective, as 0-3; blinkc advise -n N" \
+	"$blinkc" dgx1v --gpus 4
+says "a number for a file of sets" 8 \
+	"--gpus: 4: no such file: want one with a list of GPUs in each line; -n N takes all" \
+	"$blinkc" advise dgx1v -g 4
 says "help of no verb" 2 "did you mean convert?" "$blinkc" help convret
 says "a mistyped option" 2 "--colective=reduce: no such option; did you mean --collective?" \
 	"$blinkc" --colective=reduce $v

@@ -86,6 +86,9 @@ find_jobs(Ctx *ctx, const Options *opt, Batch *b)
 	if (!path)
 		return sets_all(ctx, n, sizes, &b->job, &b->n_jobs);
 	Text text = { 0 };
+	if (path[strspn(path, "0123456789,-")] == '\0' && strcmp(path, "-") != 0 && !file_is_there(path))
+		return fail(ctx, IO, "--gpus: %.60s: no such file: want one with a list of GPUs in each line; "
+		    "-n N takes all sets of N", path);
 	Status status = file_read(ctx, path, &text);
 	if (status == OK)
 		status = sets_read(ctx, path, &text, b->machine, sizes, &b->job, &b->n_jobs);

@@ -189,7 +189,8 @@ check_item(Ctx *ctx, void *of, int i)
 	Text in = { 0 };
 	if (item->index_file >= 0 || item->status != OK)
 		return OK;
-	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in) : file_read(ctx, item->path, &in);
+	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in)
+	    : schedule_file(ctx, item->path, &in);
 	if (status == OK && item->named >= 0 && file_kind(in.data, in.size) == FILE_MSCCL)
 		status = check_algorithm(ctx, check, item, &in);
 	else if (status == OK)

@@ -77,7 +77,7 @@ read_file(Ctx *ctx, const Options *opt, Simulation *s)
 	const char *label = opt->file[0];
 	Text in = { 0 };
 	SimPlan *plan = NULL;
-	TRY(file_read(ctx, label, &in));
+	TRY(schedule_file(ctx, label, &in));
 	bool msccl = file_kind(in.data, in.size) == FILE_MSCCL;
 	Status status = msccl ? read_program(ctx, opt, label, &in, s) : read_schedule(ctx, opt, label, &in, s, &plan);
 	text_free(&in);
