@@ -41,6 +41,9 @@ struct backend {
 	 * blinkInProgress. */
 	int (*wait)(void *of, uint64_t number, bool wait, struct blink_error *err);
 	uint64_t (*last_call)(void *of);
+	/* Whether a message of that rank is there, for which no call has been made: its bytes, or blinkInProgress, also
+	 * while calls are not done. NULL: it cannot say. */
+	int (*probe)(void *of, int from, size_t *bytes, struct blink_error *err);
 	uint64_t (*begun)(void *of);		/* collectives so far */
 
 	/* By any thread. The rank has failed (rank->stop), or a peer has gone: whoever waits looks again. */

@@ -233,6 +233,25 @@ blinkRecv(void *recv, size_t count, blinkDataType_t type, int peer, blinkComm_t 
 	return message(comm, stream, false, recv, count, type, peer);
 }
 
+blinkResult_t
+blinkCommProbe(blinkComm_t comm, int peer, size_t *bytes)
+{
+	struct blink_error err = { 0 };
+	struct rank_comm *r = comm_rank(comm);
+	int code = blinkInvalidArgument;
+	if (!r)
+		return refuse_communicator();
+	if (peer < 0 || peer >= r->self.n_ranks)
+		set_error(&err, code, "peer: %d: want 0 to %d", peer, r->self.n_ranks - 1);
+	else if (!bytes)
+		set_error(&err, code, "bytes: NULL");
+	else if (!r->backend->probe)
+		set_error(&err, code, "blinkCommProbe: the backend %s has none", r->backend->name);
+	else
+		code = r->backend->probe(r->of_backend, peer, bytes, &err);
+	return err.code == blinkSuccess ? (blinkResult_t)code : refuse(comm, &err);
+}
+
 /* ---- operations ---- */
 
 /* Alignment: GPUs read an element at once. */

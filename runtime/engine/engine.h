@@ -227,6 +227,7 @@ int messages_begin(struct engine *e, struct call *call, struct blink_error *err)
 bool messages_progress(struct engine *e, struct call *call, struct blink_error *err);
 bool messages_done(const struct call *call);
 int messages_await(const struct call *call);	/* the peer of the first that waits; -1 */
+int engine_probe(void *of, int from, size_t *bytes, struct blink_error *err);
 
 /* queue.c. `self` has been set. worker: a thread executes calls that nobody waits for; without it, they are executed by
  * who waits, as in a test. */

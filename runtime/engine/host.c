@@ -122,6 +122,7 @@ const struct backend host_backend = {
 	.submit = engine_submit,
 	.wait = engine_wait,
 	.last_call = engine_last_call,
+	.probe = engine_probe,
 	.begun = host_begun,
 	.wake = engine_wake,
 	.status = engine_status,

@@ -148,3 +148,23 @@ messages_await(const struct call *call)
 			return m->peer;
 	return -1;
 }
+
+int
+engine_probe(void *of, int from, size_t *bytes, struct blink_error *err)
+{
+	struct engine *e = of;
+	struct peer *peer = &e->peer[from];
+	int code = blinkInProgress;
+	pthread_mutex_lock(&e->self->lock);
+	if (e->self->error.code != blinkSuccess) {
+		*err = e->self->error;
+		code = err->code;
+	} else if (!e->first && peer_open(e, from, err) != blinkSuccess) {
+		code = err->code;
+	} else if (!e->first && flag_reached(&peer->mine->channel.ready.value, e->received[from] + 1)) {
+		*bytes = peer->in->slot[e->received[from] % CALL_SLOTS].bytes;
+		code = blinkSuccess;
+	}
+	pthread_mutex_unlock(&e->self->lock);
+	return code;
+}

@@ -54,7 +54,7 @@ typedef enum {
 	blinkMismatch = 13,		/* ranks called different collectives, counts, types, operations, or have
 					 * different schedules */
 	blinkAborted = 14,		/* blinkCommAbort was called, here or on the rank that the text names */
-	blinkInProgress = 15		/* blinkCommTest: not done yet */
+	blinkInProgress = 15		/* blinkCommTest: not done yet; blinkCommProbe: no message */
 } blinkResult_t;
 
 /* Types and operations have NCCL's numbers. */
@@ -276,6 +276,10 @@ blinkResult_t blinkSend(const void *send, size_t count, blinkDataType_t type, in
     blinkStream_t stream);
 blinkResult_t blinkRecv(void *recv, size_t count, blinkDataType_t type, int peer, blinkComm_t comm,
     blinkStream_t stream);
+
+/* Has `peer` sent a message, of one element or more, that no blinkRecv has been made for? *bytes: its length. Else, or
+ * while calls are not done, blinkInProgress. Receives nothing. Not on GPUs: blinkInvalidArgument. */
+blinkResult_t blinkCommProbe(blinkComm_t comm, int peer, size_t *bytes);
 
 /* Calls of this thread in between, on any communicators, are started by blinkGroupEnd, which returns the first error of
  * all. If one of them has returned an error before, none is started. Groups nest; the outermost counts. */

@@ -111,6 +111,7 @@ blinkResult_t (*const group_end)(void) = blinkGroupEnd;
 blinkResult_t (*const last_call)(blinkComm_t, uint64_t *) = blinkCommLastCall;
 blinkResult_t (*const wait_call)(blinkComm_t, uint64_t) = blinkCommWait;
 blinkResult_t (*const test_call)(blinkComm_t, uint64_t) = blinkCommTest;
+blinkResult_t (*const probe)(blinkComm_t, int, size_t *) = blinkCommProbe;
 blinkResult_t (*const abort_comm)(blinkComm_t) = blinkCommAbort;
 blinkResult_t (*const async_error)(blinkComm_t, blinkError_t *) = blinkCommGetAsyncError;
 blinkResult_t (*const choice)(blinkComm_t, blinkCollective_t, int, size_t, blinkChoice_t *) = blinkCommGetChoice;

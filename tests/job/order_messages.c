@@ -1,6 +1,7 @@
 /* Groups, and messages between ranks. */
 #include "order.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 bool
@@ -128,6 +129,38 @@ ring(struct rank *me, blinkComm_t comm, uint64_t seed, bool around)
 	}
 }
 
+/* Rank 0 receives from whoever has sent, and learns how much; the others send several, of other lengths. */
+static void
+from_any(struct rank *me, blinkComm_t comm, uint64_t seed)
+{
+	enum { MESSAGES = 5 };
+	int taken[JOB_RANKS] = { 0 }, left = (me->n - 1) * MESSAGES;
+	size_t bytes = 0;
+	job_need(me, blinkCommProbe(comm, me->n, &bytes) == blinkInvalidArgument, "a probe of no rank");
+	job_need(me, blinkCommProbe(comm, me->rank, &bytes) == blinkInProgress, "a message of its own");
+	for (int k = 0; k < MESSAGES && me->rank; k++) {
+		size_t n = 1 + message_bytes(seed, me->rank, 0, k);
+		unsigned char *sent = post(me, comm, true, 0, k, n);
+		wait_for(me, comm);
+		free(sent);
+	}
+	for (int p = 1; me->rank == 0 && left > 0; p = p % (me->n - 1) + 1) {
+		blinkResult_t result = blinkCommProbe(comm, p, &bytes);
+		if (result == blinkInProgress) {
+			sched_yield();
+			continue;
+		}
+		size_t want = 1 + message_bytes(seed, p, 0, taken[p]);
+		if (!job_need(me, result == blinkSuccess && bytes == want, "probe: %d, %zu bytes: want %zu",
+		    (int)result, bytes, want))
+			break;
+		unsigned char *got = post(me, comm, false, p, taken[p], bytes);
+		wait_for(me, comm);
+		judge_message(me, got, p, 0, taken[p]++, bytes);
+		left--;
+	}
+}
+
 void
 messages(struct rank *me)
 {
@@ -138,6 +171,7 @@ messages(struct rank *me)
 	for (uint64_t round = 0; round < 6; round++) {
 		all_to_all(me, comm, o->seed + round, 1 + (int)round * 3);
 		ring(me, comm, o->seed + round, round % 2);
+		from_any(me, comm, o->seed + round);
 		flight_run(me, comm, 5, 1025, round);
 	}
 	job_leave(me, comm);

@@ -177,6 +177,17 @@ def in_the_air(comm: Communicator, check: Check) -> None:
             received = comm.recv(got, left)
         check.raises("a call inside a group", blink.InvalidArgument, "group", received.wait)
     sent.wait()
+    check("no message", comm.probe(left), None)
+    comm.barrier().wait()
+    if me == 0:
+        comm.send(bytes(5), 1).wait()
+    if me == 1:
+        while (size := comm.probe(0)) is None:
+            pass
+        check("a message, and its size", size, 5)
+        comm.recv(bytearray(size), 0).wait()
+        check("it was received", comm.probe(0), None)
+    check.raises("a probe of no rank", blink.InvalidArgument, "peer", comm.probe, n)
     check("sendrecv", bytes(got), bytes((left, 1, 2)))
     part = comm.split(me % 2, -me)
     assert part

@@ -118,7 +118,48 @@ def messages(rank: int, size: int, folder: str) -> list[str]:
     for request in dist.batch_isend_irecv(ops):
         request.wait()
     check("a batch", bool((whole == ring[1]).all()))
-    check.raises("recv from any", NotImplementedError, dist.recv, whole)
+    dist.barrier()
+    return check.wrong
+
+
+def from_anybody(rank: int, size: int, folder: str) -> list[str]:
+    """recv without a source, as gloo has it: all messages, of each rank in order; then of one source, another size."""
+    init(rank, size, folder)
+    check = Check()
+    gloo: Any = dist.new_group(backend="gloo")
+    for name, group in (("blink", dist.group.WORLD), ("gloo", gloo)):
+        for tag in (0, 5):
+            if rank:
+                time.sleep(0.05 * (rank % 2))
+                for i in range(4):
+                    dist.send(torch.tensor([float(rank), float(i), float(tag)]), 0, group, tag)
+                dist.barrier()
+                dist.send(torch.full((1000,), float(rank)), 0, group, tag)
+                continue
+            seen: dict[int, list[float]] = {r: [] for r in range(1, size)}
+            tensors = [torch.empty(3, 2)[:, 0] if name == "blink" else torch.empty(3) for _ in range(4 * (size - 1))]
+            works: list[Any] = [dist.irecv(tensor, None, group, tag) for tensor in tensors[:2]]
+            sources = [work.wait() and work._source_rank() for work in works]
+            sources += [dist.recv(tensor, None, group, tag) for tensor in tensors[2:]]
+            for source, tensor in zip(sources, tensors):
+                check(f"{name}: source", [int(tensor[0]), int(tensor[2])] == [source, tag])
+                seen[source].append(float(tensor[1]))
+            for numbers in seen.values():
+                check(f"{name}: {seen}", (numbers if name == "blink" else sorted(numbers)) == [0, 1, 2, 3])
+            dist.barrier()
+            for source in range(1, size):
+                long = torch.empty(1000)
+                check("then one source", dist.recv(long, source, group, tag) == source and bool((long == source).all()))
+        dist.barrier()
+    short: Any = dist.new_group(timeout=timedelta(seconds=1))
+    if rank == 0:
+        check.raises("nobody sends", blink.Timeout, dist.recv, torch.empty(1), None, short)
+        work: Any = dist.irecv(torch.empty(1), None, short)
+        check.raises("a wait that is too short", blink.Timeout, work.wait, timedelta(milliseconds=50))
+        check("not done", not work.is_completed())
+        dist.destroy_process_group(short)
+        check.raises("a group that ends", blink.Aborted, work.wait)
+    check.raises("no elements", ValueError, dist.recv, torch.empty(0))
     dist.barrier()
     return check.wrong
 
@@ -309,5 +350,5 @@ def overhead(rank: int, size: int, folder: str) -> list[str]:
 
 
 for size in (2, 4):
-    for function in (requests, futures, messages, groups, splits, barriers, refused, overhead):
+    for function in (requests, futures, messages, from_anybody, groups, splits, barriers, refused, overhead):
         case(f"{function.__name__}, {size} ranks", size, function, 60)

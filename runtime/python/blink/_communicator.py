@@ -481,6 +481,16 @@ class Communicator:
         data = pointer(buffer, dtype, writable=True)
         return self._start("blinkRecv", data, data.address, data.count, data.dtype, peer)
 
+    def probe(self, peer: int) -> int | None:
+        """Bytes of a message of that rank for which no `recv` has been made; None: there is none, or calls are not
+        done. A message without elements is not seen."""
+        size = ctypes.c_size_t()
+        with self._lock:
+            code = library().blinkCommProbe(self._open(), peer, ctypes.byref(size))
+            if code != IN_PROGRESS:
+                self._check(code)
+        return size.value if code == 0 else None
+
     def barrier(self) -> Call:
         """Done when every rank has called it."""
         return self.all_reduce(bytearray(4), dtype=DataType.INT32)

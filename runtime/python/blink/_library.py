@@ -72,6 +72,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "blinkAlltoAll": [*_BUFFERS, *_END],
     "blinkSend": [*_ONE_BUFFER, c_int, *_END],
     "blinkRecv": [*_ONE_BUFFER, c_int, *_END],
+    "blinkCommProbe": [c_void_p, c_int, ctypes.POINTER(c_size_t)],
     "blinkGroupStart": [],
     "blinkGroupEnd": [],
     "blinkCommLastCall": [c_void_p, ctypes.POINTER(c_uint64)],

@@ -11,6 +11,7 @@ for collectives nor for each other; they are made when the first message is sent
 from __future__ import annotations
 
 import atexit
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -34,6 +35,7 @@ from torch._C._distributed_c10d import (
 )
 
 from .. import BlinkError, Call, Communicator, Config, Op, PreMulSum, SystemFailure, Timeout, group, unique_id
+from ._anybody import Anybody
 from ._lane import Lane, Work, leave_all
 from ._types import Factor, Reduction, check, data, decode, encode, is_plain, plain, reduction, room
 
@@ -100,7 +102,9 @@ class ProcessGroup(dist.ProcessGroup):
         self._timeout = 0.0
         self._name = ""
         self._peers: dict[tuple[int, int, int], Lane] = {}
-        self._barriers = 0      # monitored ones
+        self._lock = threading.Lock()   # of _peers
+        self._barriers = 0              # monitored ones
+        self._anybody = Anybody(rank, size, self._config.timeout, self._sender)
         self._lane = Lane(comm or connect(store, "blink", rank, size, self._config))
 
     # ---- what torch.distributed asks of a group ----
@@ -167,10 +171,12 @@ class ProcessGroup(dist.ProcessGroup):
         self._timeout = timeout.total_seconds()
 
     def shutdown(self) -> None:
+        self._anybody.close()
         for lane in self._lanes():
             lane.close()
 
     def abort(self) -> None:
+        self._anybody.close()
         for lane in self._lanes():
             lane.abort()
 
@@ -541,17 +547,31 @@ class ProcessGroup(dist.ProcessGroup):
         return self._start(lane, work, lambda comm: comm.recv(data(target), 0))
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> Work:
-        raise NotImplementedError("recv from any source: the backend blink has none: want a source")
+        tensor = _only(tensors)
+        if tensor.numel() == 0:
+            raise ValueError("recv from any source: a tensor without elements: want one, or a source")
+        target = room_to_move(tensor)
+        work = Work([tensor], self._copied(target, tensor))
+        self._anybody.start(tag, work, lambda comm: comm.recv(data(target), 0))
+        return work
 
     def _peer(self, source: int, target: int, tag: int) -> Lane:
         """Of messages in one direction; the sender is rank 0 of two."""
         key = (source, target, tag)
-        if key not in self._peers:
-            name = f"blink/{source}/{target}/{tag}"
-            self._peers[key] = Lane(
-                None, lambda: connect(self._store, name, int(self._rank == target), 2, self._config)
-            )
-        return self._peers[key]
+        with self._lock:
+            if key not in self._peers:
+                name = _key_of(*key)
+                self._peers[key] = Lane(
+                    None, lambda: connect(self._store, name, int(self._rank == target), 2, self._config)
+                )
+            return self._peers[key]
+
+    def _sender(self, source: int, tag: int, look: bool) -> Lane | None:
+        """Of messages from that rank, if it has sent any. look: in the store, too, where it has the id of the lane."""
+        lane = self._peers.get((source, self._rank, tag))
+        if lane is None and look and self._store.check([_key_of(source, self._rank, tag)]):
+            lane = self._peer(source, self._rank, tag)
+        return lane
 
     if not TYPE_CHECKING:   # names that torch had before
         _allgather_base = all_gather_single
@@ -560,6 +580,10 @@ class ProcessGroup(dist.ProcessGroup):
         reduce_scatter_tensor_coalesced = reduce_scatter_single_coalesced
         alltoall_base = all_to_all_single
         gather_into_tensor = gather_single
+
+
+def _key_of(source: int, target: int, tag: int) -> str:
+    return f"blink/{source}/{target}/{tag}"
 
 
 def room_to_move(tensor: torch.Tensor) -> torch.Tensor:

@@ -41,7 +41,7 @@ class Work(dist.Work):
         self._results = results
         self._finish = finish
         self._source = source
-        self._lane: Lane | None = None
+        self._lane: Lane | None = None      # None: a thread settles it, as of a message from any rank
         self._call: Call | None = None
         self._done = False
         self._settled: threading.Event | None = None    # if a thread waits while another settles it
@@ -53,9 +53,13 @@ class Work(dist.Work):
     # ---- for torch.distributed ----
 
     def wait(self, timeout: timedelta = timedelta(0)) -> bool:
-        if not self._done and self._lane:
+        if not self._done:
             seconds = timeout.total_seconds()
-            self._lane.wait(self, seconds if seconds > 0 else None)
+            limit = seconds if seconds > 0 else None
+            if self._lane:
+                self._lane.wait(self, limit)
+            elif not self.await_settled(limit):
+                raise Timeout("a message from any rank: has not come: want more time")
         if self._error:
             raise self._error
         return True
@@ -150,6 +154,7 @@ class Lane:
         self._lock = threading.RLock()
         self._changed = threading.Condition(self._lock)
         self._early: list[tuple[Work, Issue]] = []      # until there is a communicator
+        self._connecting = False
         self._pending: deque[Work] = deque()
         self._wanted: deque[Work] = deque()             # those with a future
         self._leading = False
@@ -166,8 +171,7 @@ class Lane:
                 raise self._error
             if self._comm is None:
                 self._early.append((work, issue))
-                if len(self._early) == 1:
-                    _thread(self._connected)
+                self._begin()
                 return work
             self._issue(self._comm, work, issue)
             first = self._pending[0] if self._pending else work
@@ -205,6 +209,24 @@ class Lane:
                 raise self._error
             assert self._comm
             return self._comm.split(color, key, config)
+
+    def take(self, work: Work, issue: Issue) -> bool:
+        """Make the call of a Work that receives, if a message is there. The lane connects first, if it has not."""
+        with self._lock:
+            if self._error:
+                raise self._error
+            if self._comm is None:
+                self._begin()
+                return False
+            if self._early or self._comm.probe(0) is None:
+                return False
+            self._issue(self._comm, work, issue)
+            return True
+
+    def _begin(self) -> None:
+        if not self._connecting:
+            self._connecting = True
+            _thread(self._connected)
 
     def idle(self) -> Communicator | None:
         """The communicator, if no call before it is to be settled."""
