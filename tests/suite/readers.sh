@@ -46,6 +46,7 @@ nccl/nccl-vm.xml||4 gpus 2 cpus 4 switches 3 nics; nvlink 4x18x25; pcie 2x1x6 1x
 ports 6.25 25
 nccl/nccl-power9.xml||4 gpus 2 cpus 0 switches 0 nics; nvlink 6x3x25; pcie 4x1x0.1875; qpi 1x1x32
 nccl/nccl-gb200.xml||4 gpus 4 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x5x44.712; pcie 4x1x48; qpi 2x1x110
+nccl/nccl-gb200-rack.xml||18 gpus 18 cpus 1 switches 0 nics; nvlink 18x18x50; c2c 18x5x44.712; pcie 18x1x48; qpi 9x1x110
 nccl/nccl-oneway.xml||3 gpus 1 cpus 0 switches 0 nics; nvlink 0.5x2x25 1x4x25; pcie 2x1x12 1x1x24
 nccl/rccl-mi50.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 4x1x46; pcie 4x1x12
 nccl/rccl-mi250.xml||4 gpus 1 cpus 0 switches 0 nics; xgmi 2x1x50 1x2x50 2x4x50; pcie 4x1x12
@@ -62,6 +63,21 @@ nvidia_smi/topo-vm.txt||2 gpus 1 cpus 1 switches 1 nics; pcie 4x1x12
 nvidia_smi/topo-h100-nvl.txt|H100-NVL|4 gpus 2 cpus 0 switches 0 nics; nvlink 2x12x25; pcie 4x1x48; qpi 1x1x16
 nvidia_smi/topo-l40s.txt|L40S|8 gpus 2 cpus 0 switches 0 nics; pcie 8x1x24; qpi 1x1x22
 nvidia_smi/topo-gb200.txt|GB200|4 gpus 2 cpus 1 switches 0 nics; nvlink 4x18x50; c2c 4x1x225; pcie 4x1x48; qpi 1x1x110
+nvidia_smi/topo-a6000.txt|RTX-A6000|2 gpus 1 cpus 0 switches 0 nics; nvlink 1x4x14.0625; pcie 2x1x24
+nvidia_smi/topo-4090.txt|RTX-4090|2 gpus 1 cpus 0 switches 0 nics; pcie 2x1x24
+nvidia_smi/topo-3090-pairs.txt|RTX-3090|4 gpus 1 cpus 0 switches 0 nics; nvlink 2x4x14.0625; pcie 4x1x24
+nvidia_smi/topo-station-v100.txt|V100|4 gpus 1 cpus 0 switches 0 nics; nvlink 4x1x25 2x2x25; pcie 4x1x12
+nvidia_smi/topo-station-a100.txt|A100-SXM4|4 gpus 1 cpus 0 switches 0 nics; nvlink 6x4x25; pcie 4x1x24
+nvidia_smi/topo-gh200-quad.txt|GH200|4 gpus 4 cpus 0 switches 0 nics; nvlink 6x6x25; c2c 4x1x450; pcie 4x1x48; \
+qpi 6x1x110
+nvidia_smi/topo-a40-pairs.txt|A40|8 gpus 2 cpus 0 switches 0 nics; nvlink 4x4x14.0625; pcie 8x1x24; qpi 1x1x10
+nvidia_smi/topo-h200.txt|H200|8 gpus 2 cpus 9 switches 8 nics; nvlink 8x18x25; pcie 24x1x48; qpi 1x1x22
+nvidia_smi/topo-b200.txt|B200|8 gpus 2 cpus 1 switches 0 nics; nvlink 8x18x50; pcie 8x1x48; qpi 1x1x22
+nvidia_smi/topo-t4.txt|T4|4 gpus 2 cpus 0 switches 0 nics; pcie 4x1x12; qpi 1x1x10
+nvidia_smi/topo-l4.txt|L4|8 gpus 2 cpus 4 switches 0 nics; pcie 12x1x24; qpi 1x1x22
+nvidia_smi/topo-v100-pcie.txt|V100-PCIE|4 gpus 1 cpus 2 switches 0 nics; pcie 6x1x12
+nvidia_smi/topo-p100-four.txt|P100|4 gpus 2 cpus 0 switches 0 nics; nvlink 6x1x20; pcie 4x1x12; qpi 1x1x10
+rocm_smi/rocm-mi210.txt|MI210|4 gpus 2 cpus 0 switches 0 nics; xgmi 2x1x50; pcie 4x1x24; qpi 1x1x16
 rocm_smi/rocm-mi100.txt|MI100|8 gpus 2 cpus 0 switches 0 nics; xgmi 12x1x46; pcie 8x1x24; qpi 1x1x16
 rocm_smi/rocm-mi250.txt|MI250X|4 gpus 1 cpus 0 switches 0 nics; xgmi 3x1x50 2x4x50; pcie 4x1x24
 rocm_smi/rocm-pcie.txt||4 gpus 2 cpus 0 switches 0 nics; pcie 4x1x12; qpi 1x1x16
@@ -380,6 +396,15 @@ bad_smi rocm-mi100.json '"CXL": want XGMI or PCIE' 's/"XGMI"/"CXL"/'
 bad_smi amd-mi100.json '7: want each GPU once' 's/^        "gpu": 6,/        "gpu": 7,/'
 bad_smi amd-mi100.json '9: want a GPU of the list' 's/^                "gpu": 6,/                "gpu": 9,/'
 bad_smi amd-mi100.json 'GPU0 to GPU1 and back' '0,/"weight": 15/s//"weight": 16/'
+
+# ---- what is written of them ----
+
+kinds=$("$blinkc" convert --from x topologies/dgx1v.xml 2>&1 | sed 's/.*want one of //; s/,//g')
+for kind in $kinds; do
+	expect "docs/formats.md says what of $kind is read, derived and assumed" awk -F'|' -v kind="\`$kind\`" \
+		'/^## /{in_table = /Where the numbers/} in_table && NF == 7 && index($2, kind){found = 1} END{exit !found}' \
+		docs/formats.md
+done
 
 # ---- names of models ----
 
