@@ -13,8 +13,9 @@ enum {
 	GREEDY_RANKS = 64,	/* with a root and more ranks few trees are found greedily, before a linear program */
 	SOON_RANKS = 256,	/* of linear programs that may end in SOON_PIVOTS steps */
 	SOON_PIVOTS = 5000,
+	AGAIN_PIVOTS = 800,	/* likewise, where trees at the bound are known, for less deep ones */
+	EXCHANGED_EDGES = 1 << 14,	/* of all trees of one rate, of exchanges that take a quarter of a second */
 	FLOW_RANKS = 512,	/* of flows behind switches that take seconds */
-	EXCHANGE_RANKS = 64,	/* of exchanges that take less than a second */
 	FEW_ORBITS = 8,		/* of ranks: with more a linear program over many trees of equal cost takes minutes */
 	MANY_ORBITS = 64	/* with more any linear program does */
 };
@@ -254,13 +255,16 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
-/* They take longer than flows: where these find no trees, on small machines, and where a lower rate may do. */
+/* They take longer than flows, by how many trees of one rate there are at the bound: where flows find none, where they
+ * are few, and where a lower rate may do. */
 static bool
 serves_exchanges(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	return serves_flows(p) && in->ask->coll == ALLREDUCE
-	    && (!p->best || in->topo->n_ranks <= EXCHANGE_RANKS || in->ask->tolerance.num > 0);
+	Frac trees;
+	bool few = frac_div(in->bound->rate, (Frac){ topo_link_unit(in->topo), 1 }, &trees)
+	    && trees.num <= EXCHANGED_EDGES / in->topo->n_ranks;
+	return serves_flows(p) && in->ask->coll == ALLREDUCE && (!p->best || few || in->ask->tolerance.num > 0);
 }
 
 /* If time was over before flows ended, exchanges take milliseconds more for trees of a lower rate. */
@@ -292,7 +296,7 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 	Bound found;
 	if (late)
 		return OK;
-	ctx->pivots = SOON_PIVOTS;
+	ctx->pivots = is_at(p, 1) ? AGAIN_PIVOTS : SOON_PIVOTS;
 	TRY(plan_programs(ctx, in->topo, in->sym, in->bound, in->ask, &pack, &found));
 	bool spent = ctx->pivots <= 1;
 	ctx->pivots = 0;
