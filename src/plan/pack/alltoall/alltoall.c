@@ -16,6 +16,7 @@
  * free. */
 #include "base/array.h"
 #include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/alltoall/path_columns.h"
 #include "plan/pack/alltoall/path_tree.h"
 #include "plan/pack/alltoall/paths.h"
 
@@ -365,17 +366,6 @@ make_bound(struct paths *p, Bound *out, bool *fits)
 	return OK;
 }
 
-/* best_y as whole numbers up to `most`. */
-static void
-coarse_prices(struct paths *p, int most)
-{
-	double top = 1e-300;
-	for (int l = 0; l < p->n_links; l++)
-		top = fmax(top, p->best_y[l]);
-	for (int l = 0; l < p->n_links; l++)
-		p->price[l] = (int64_t)(p->best_y[l] / top * most + 0.5);
-}
-
 static Status
 new_bound(struct paths *p, Bound *out)
 {
@@ -384,11 +374,10 @@ new_bound(struct paths *p, Bound *out)
 	return NEW(p->ctx, out->price, p->n_links);
 }
 
-/* *proof stays where it is as low. Small whole prices prove what doubles miss by a little, where there are such. */
+/* *proof stays where it is as low. */
 static Status
 prove(struct paths *p, Bound *proof)
 {
-	static const int small[] = { 1, 2, 3, 4, 6, 8, 12, 60 };
 	Bound bound;
 	bool fits = false;
 	TRY(new_bound(p, &bound));
@@ -398,9 +387,9 @@ prove(struct paths *p, Bound *proof)
 	}
 	if (fits && frac_cmp(bound.rate, proof->rate) < 0)
 		*proof = bound;
-	for (size_t i = 0; i < sizeof small / sizeof *small && !p->ctx->late; i++) {
+	for (int i = 0; i < N_SMALL_PRICES && !p->ctx->late; i++) {
 		TRY(new_bound(p, &bound));
-		coarse_prices(p, small[i]);
+		path_whole_prices(p->best_y, p->n_links, NULL, p->n_links, path_small_price[i], p->price);
 		TRY(make_bound(p, &bound, &fits));
 		if (fits && frac_cmp(bound.rate, proof->rate) < 0)
 			*proof = bound;

@@ -51,18 +51,26 @@ path_columns_new(struct path_columns *s)
 
 /* ---- columns ---- */
 
-/* Whole prices up to `most` from duals. Hops and links cost a trifle more. */
+const int path_small_price[N_SMALL_PRICES] = { 1, 2, 3, 4, 6, 8, 12, 60 };
+
+void
+path_whole_prices(const double *y, int n, const int *row, int n_links, double most, int64_t *price)
+{
+	double top = 1e-300;
+	for (int i = 0; i < n; i++)
+		top = fmax(top, y[i]);
+	for (int l = 0; l < n_links; l++)
+		price[l] = (int64_t)(fmax(0, y[row ? row[l] : l]) / top * most + 0.5);
+}
+
+/* Hops and links cost a trifle more. */
 static void
 set_prices(struct path_columns *s, const double *y, double most, bool trifle)
 {
-	double top = 1e-300;
-	for (int o = 0; o < s->sym->n_orbits; o++)
-		top = fmax(top, y[o]);
+	path_whole_prices(y, s->sym->n_orbits, s->sym->link_orbit, s->topo->n_links, most, s->price);
 	for (int l = 0; l < s->topo->n_links; l++) {
-		int o = s->sym->link_orbit[l];
-		s->price[l] = (int64_t)(fmax(0, y[o]) / top * most + 0.5)
-		    + (trifle ? 1 + (s->topo->link[l].to < s->topo->n_ranks) : 0);
-		s->orbit_price[o] = s->price[l];
+		s->price[l] += trifle ? 1 + (s->topo->link[l].to < s->topo->n_ranks) : 0;
+		s->orbit_price[s->sym->link_orbit[l]] = s->price[l];
 	}
 }
 
@@ -148,13 +156,11 @@ keep_bound(struct path_columns *s)
 	return true;
 }
 
-/* Small whole prices prove what doubles miss by a little, where there are such. */
 static void
 prove_small(struct path_columns *s)
 {
-	static const int small[] = { 1, 2, 3, 4, 6, 8, 12, 60 };
-	for (size_t i = 0; i < sizeof small / sizeof *small; i++) {
-		set_prices(s, s->best_y, small[i], false);
+	for (int i = 0; i < N_SMALL_PRICES; i++) {
+		set_prices(s, s->best_y, path_small_price[i], false);
 		s->distances = 0;
 		for (int r = 0; r < s->sym->n_representatives; r++) {
 			shortest_paths(&s->paths, s->sym->representative[r], false, s->distance, NULL);

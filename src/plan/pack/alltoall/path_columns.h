@@ -60,4 +60,12 @@ Status path_columns_find(struct path_columns *s, Frac top, Frac *rate);
 /* What lengths prove; *proof stays where it is as low. */
 Status path_columns_bound(struct path_columns *s, Bound *proof);
 
+/* Duals as whole prices of links up to `most`. row: of each link, whose dual y[row] is, of n; NULL: it has its own.
+ * Small ones prove what doubles miss by a little, where there are such. */
+void path_whole_prices(const double *y, int n, const int *row, int n_links, double most, int64_t *price);
+
+enum { N_SMALL_PRICES = 8 };
+
+extern const int path_small_price[N_SMALL_PRICES];
+
 #endif
