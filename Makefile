@@ -366,10 +366,9 @@ $(B)/$(VIRTUAL_TWINS): tests/virtual_gpu/twin.h tests/virtual_gpu/test/twins.h
 TEST_OBJ =
 TEST_LINK =
 $(B)/tests/%: $(B)/tests/%.o $(B)/tests.a $(TEST_OBJ)
-	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $< $(TEST_OBJ) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
+	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) $(B)/tests.a $(COMPILER_LIBS) -ldl -pthread
 
 # The plugin for NCCL, which is not in libblink.
-$(B)/tests/fuzz/fuzz_tuner: override TEST_LINK += $(TUNER_OBJ)
 $(B)/tests/fuzz/fuzz_tuner: $(TUNER_OBJ)
 # Threads, time and TCP of libblink are the target's own (tests/fuzz/world.h).
 WORLD = pthread_create pthread_join pthread_self pthread_cond_wait pthread_cond_timedwait pthread_cond_broadcast pthread_cond_signal \
@@ -399,7 +398,8 @@ FAKE_DRIVERS = $(addprefix $(B)/tests/cuda/, nothing.so older.so twins.so)
 $(FAKE_DRIVERS): $(B)/tests/cuda/%.so: tests/cuda/%.c runtime/driver/driver.h $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -shared -fPIC -Iruntime -Itests/virtual_gpu -o $@ $<
-$(B)/tests/unit/test_gpu_memory: | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
+GPU_MEMORY_OBJ = $(patsubst %.c,$(B)/%.o,$(wildcard tests/unit/gpu_memory/*.c))
+$(B)/tests/unit/test_gpu_memory: $(GPU_MEMORY_OBJ) | $(FAKE_DRIVERS) $(B)/tests/virtual_gpu/libcuda.so.1
 $(B)/tests/unit/test_driver: $(addprefix $(B)/, tests/unit/test_driver.o tests/cuda/real.o runtime/driver/driver.o runtime/support/error.o) \
 		$(TEST_OBJ) | $(FAKE_DRIVERS)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -ldl -pthread
@@ -498,9 +498,11 @@ $(B)/tests/virtual_gpu/libprogram-twins.so: tests/virtual_gpu/cudart_twins.cc $(
 
 NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .SECONDARY:
-.PHONY: tests
+.PHONY: tests suite-programs
 CHECK_GPU_PARTS = $(addprefix $(B)/tests/check_gpu/, parts $(if $(PTX),parts.ptx) parts-twins.so)
-tests: all $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%) $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
+tests: suite-programs $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%)
+# What suites other than unit and fuzz run.
+suite-programs: all $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
 	$(addprefix $(B)/tests/, job/failing oom.so faults.so oracle cost json_values net_pair nccl_play nccl_table same_bits) \
 	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART) $(CHECK_GPU_PARTS)
 
