@@ -501,7 +501,7 @@ NCCL_PROGRAMS = $(addprefix tests/nccl/, program beside)
 .PHONY: tests suite-programs
 CHECK_GPU_PARTS = $(addprefix $(B)/tests/check_gpu/, parts $(if $(PTX),parts.ptx) parts-twins.so)
 tests: suite-programs $(UNIT_SRC:%.c=$(B)/%) $(FUZZ_SRC:%.c=$(B)/%)
-# What suites other than unit and fuzz run.
+# What suites other than unit, fuzz, corpus and hwloc run.
 suite-programs: all $(JOB_PROGRAMS:%=$(B)/%) $(NCCL_PROGRAMS:%=$(B)/%) \
 	$(addprefix $(B)/tests/, job/failing oom.so faults.so oracle cost json_values net_pair nccl_play nccl_table same_bits) \
 	$(VIRTUAL_NVML) $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so) $(CUDART) $(CHECK_GPU_PARTS)

@@ -6,13 +6,15 @@ A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say wh
 
   suite: NAME     the suite that must fail
   case: TEXT      what the line of a failed case has in it (without: any)
+  program: NAME   of the suite unit: the only program that is built and run
   tier: full      the case is only in the full test
   build: TARGET   what make builds besides the programs and their tests: tests-asan or tests-tsan
 
 Lines of the patch are looked for in the file that it names, or in another of that name if the file has moved, wherever
 they are; context lines only where it needs them to tell two places apart. A patch that does not apply is a failure.
-Each is applied to a copy of the tree and of what is built, the copy is built, and the suite runs until the case fails.
-Without names: all of them, which takes hours. --apply only looks whether they apply.
+Each is applied to a copy of the tree and of what is built, what the suite needs is built there, the suite runs until
+the case fails, and the copy has its own files again. Without names: all of them, which takes an hour of two cores.
+--apply only looks whether they apply.
 """
 import argparse
 import os
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import time
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import runner
@@ -38,7 +41,7 @@ def header(name):
     """What stands before the patch, by word."""
     with open(f"{FOLDER}/{name}.patch") as file:
         lines = file.read().split("\n--- ", 1)[0].split("\n")
-    return dict(line.split(": ", 1) for line in lines if re.match("(suite|case|tier|build): ", line))
+    return dict(line.split(": ", 1) for line in lines if re.match("(suite|case|program|tier|build): ", line))
 
 
 def copy_tree(folder, build, target):
@@ -106,14 +109,9 @@ def patched(name, build):
     return changed
 
 
-def apply_patch(name, build):
-    """None, or what does not apply."""
-    for path, new in patched(name, build).items():
-        if not new:
-            return path
-        with open(path, "w", errors="surrogateescape") as file:
-            file.write(new)
-    return None
+def write(path, new):
+    with open(path, "w", errors="surrogateescape") as file:
+        file.write(new)
 
 
 def all_apply(names, build):
@@ -136,9 +134,9 @@ def make(words):
     return None if done.returncode == 0 else f"does not build: {done.stderr[-600:]}"
 
 
-def fails(suite, pattern, log):
+def fails(suite, pattern, log, full):
     """Run the suite until a case fails whose line has the pattern; the line, or None, and the log."""
-    pid, ended = runner.start(suite, log, {}), False
+    pid, ended = runner.start(suite, log, full), False
     try:
         while True:
             found = re.search(pattern, text(log), re.MULTILINE)
@@ -160,35 +158,50 @@ def text(path):
         return file.read()
 
 
-def verdict(name, build, folder):
-    """In a process of its own, in the copy: the line of a failed case, or None; why it could not be tried."""
+def goals(head, build):
+    """What make builds for the suite."""
+    if "build" in head:
+        return ["tests", head["build"]]
+    return ["suite-programs", f"{build}/tests/unit/{head['program']}"] if "program" in head else \
+        ["tests" if head["suite"] in ("unit", "fuzz", "corpus", "hwloc") else "suite-programs"]
+
+
+def verdict(name, build):
+    """In a copy of the tree: the line of a failed case, or None; why it could not be tried."""
     head = header(name)
     if "suite" not in head or not os.path.exists(f"tests/suite/{head['suite']}.sh"):
         return None, "names no suite"
-    copy_tree(f"{folder}/tree", build, head.get("build"))
-    os.chdir(f"{folder}/tree")
-    wrong = apply_patch(name, build)
-    if wrong:
-        return None, f"does not apply to {wrong}"
-    os.environ.update(BUILD=build, full="1" if head.get("tier") == "full" else "")
-    wrong = make([f"B={build}", "tests", *([head["build"]] if "build" in head else [])])
-    if wrong:
-        return None, wrong
-    pattern = f"^not ok {head['suite']}: .*{re.escape(head.get('case', ''))}.*"
-    line, log = fails(head["suite"], pattern, f"{folder}/log")
-    runs = re.search("^ok ", log, re.MULTILINE)
-    return line, f"{head['suite']} passes" if runs else f"{head['suite']} does not run: {log[-300:]}"
-
-
-def judge(name, build):
-    """The line for people."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    top, folder = os.getcwd(), tempfile.mkdtemp()
+    changed = patched(name, build)
+    before = {path: text(path) for path, new in changed.items() if new}
+    log = os.path.abspath(f"../{name}.log")
     try:
-        found, why = verdict(name, build, folder)
+        for path, new in changed.items():
+            if not new:
+                return None, f"does not apply to {path}"
+            write(path, new)
+        os.environ.update(BUILD=build, program=head.get("program", ""))
+        wrong = make([f"B={build}", *goals(head, build)])
+        if wrong:
+            return None, wrong
+        pattern = f"^not ok {head['suite']}: .*{re.escape(head.get('case', ''))}.*"
+        line, said = fails(head["suite"], pattern, log, head.get("tier") == "full")
+        runs = re.search("^ok ", said, re.MULTILINE)
+        return line, f"{head['suite']} passes" if runs else f"{head['suite']} does not run: {said[-300:]}"
     finally:
-        os.chdir(top)
-        shutil.rmtree(folder)
+        for path, old in before.items():
+            write(path, old)
+
+
+def judge(name, top, folder, build):
+    """In a process that tries one after the other, in its own copy of the tree: the line for people."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    os.chdir(top)
+    target = header(name).get("build", "plain")
+    tree = f"{folder}/{os.getpid()}.{target}/tree"
+    if not os.path.exists(tree):
+        copy_tree(tree, build, target)
+    os.chdir(tree)
+    found, why = verdict(name, build)
     if found:
         return f"ok mutations: {name}\n# {found[:160]}"
     return f"not ok mutations: {name}: {why}"
@@ -208,10 +221,15 @@ def main():
     build = "build" if os.sep in build else build
     if args.apply:
         return not all_apply(names, build)
-    with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
-        for line in pool.map(judge, names, [build] * len(names)):
-            print(line, flush=True)
-            failed += line.startswith("not ok ")
+    folder = tempfile.mkdtemp()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    try:
+        with ProcessPoolExecutor(int(os.environ.get("JOBS") or os.cpu_count())) as pool:
+            for line in pool.map(judge, names, repeat(os.getcwd()), repeat(folder), repeat(build)):
+                print(line, flush=True)
+                failed += line.startswith("not ok ")
+    finally:
+        shutil.rmtree(folder)
     print(f"# {len(names) - failed} of {len(names)} mutations are found")
     return failed > 0
 

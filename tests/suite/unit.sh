@@ -1,5 +1,5 @@
-# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under the sanitizer of the
-# round.
+# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under sanitizers. $program:
+# that one alone.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -12,7 +12,7 @@ threaded+='gpu_memory|gpu_relay|kernels|virtual_.*)$'
 for kind in "${kinds[@]}"; do
 	# ThreadSanitizer does not survive UCX's shared memory, where it looks for a shadow of 500 TB.
 	[ "$kind" != tsan/ ] || export UCX_TLS=tcp
-	for source in tests/unit/*.c; do
+	for source in tests/unit/${program:-*}.c; do
 		name=$(basename "$source" .c)
 		[ "$kind" = tsan/ ] && [[ ! $name =~ $threaded ]] && continue
 		program=$build/${kind}tests/unit/$name
