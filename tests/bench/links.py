@@ -12,7 +12,8 @@ a network of their own.
 A line for each set of GPUs and collective: MB/s of algorithm bandwidth of the plan and of a ring, predicted and
 measured. A ring that these links do not have goes over those of --ring-links, in a network of their own, as NCCL 2.4
 has it. Predictions are rates of the schedules, less what headers of TCP, IP and Ethernet take of full packets. Rates
-are low, so that two cores are no limit: a line says how busy they were.
+are low, so that two cores are no limit: a line says how busy they were. With --peers also what Open MPI and gloo reach
+over the same links, where they are installed.
 """
 import argparse
 import json
@@ -25,6 +26,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import links_peers
 
 MTU, HEADERS, ETHERNET = 1500, 52, 14
 GOODPUT = (MTU - HEADERS) / (MTU + ETHERNET)
@@ -87,6 +90,7 @@ class Lab:
             if a in self.gpus and b in self.gpus:
                 self.open_link(a, b, rate)
         self.open_fabrics()
+        self.open_detours()
 
     def open_meeting(self):
         """Where ranks meet: no link of the machine. And an address of each GPU, to which links lead."""
@@ -161,6 +165,24 @@ class Lab:
             for i, k in pairs:
                 self.route(i, k, f"10.91.{number}.{k + 1}", 20 + number)
 
+    def open_detours(self):
+        """For who knows nothing of links: between GPUs that have none, a route through as few other GPUs as can be."""
+        for gpu in self.gpus:
+            self.inside(gpu, "sysctl", "-qw", "net.ipv4.ip_forward=1")
+        beside = {a: [b for b in self.gpus if (a, b) in self.links] for a in self.gpus}
+        for i, gpu in enumerate(self.gpus):
+            first, level = {gpu: None}, [gpu]  # by vertex, the neighbour over which it is reached
+            for at in level:
+                for b in beside[at]:
+                    if b not in first:
+                        first[b] = first[at] or b
+                        level.append(b)
+            for k, other in enumerate(self.gpus):
+                if first.get(other) not in (None, other):
+                    via = self.gpus.index(first[other])
+                    low, high = sorted((i, via))
+                    self.route(i, k, f"10.90.{low * 16 + high}.{1 if via == low else 2}", 30)
+
     def close(self):
         for namespace in self.namespaces:
             subprocess.run(["ip", "netns", "del", namespace], capture_output=True)
@@ -220,6 +242,15 @@ def rates(lab, args, build, folder, gpus, collective, ring):
     return rate * args.mbit / 8 / NOMINAL * GOODPUT, size / seconds / 1e6, busy
 
 
+def beside(lab, args, build, gpus, collective):
+    """MB/s of Open MPI and of gloo; None: it is not installed, or has no such call."""
+    figures = [call(lab, build, gpus, collective, args.size) for call in (links_peers.openmpi, links_peers.gloo)]
+    figures = [seconds and args.size / seconds / 1e6 for seconds in figures]
+    print("    " + ", ".join(f"{name} {rate:.2f}" if rate else f"no {name}"
+                             for name, rate in zip(("Open MPI", "gloo"), figures)), flush=True)
+    return figures
+
+
 def cell(figures):
     return f"{figures[0]:7.2f} {figures[1]:8.2f} {figures[1] / figures[0]:6.3f} {figures[2]:4.1f}" if figures else (
         f"{'none':>7} {'':8} {'':6} {'':4}")
@@ -232,7 +263,7 @@ def compare(labs, args, build, folder):
           f"{args.times}; MB/s; headers take {100 * (1 - GOODPUT):.1f} %")
     print(f"# {'GPUs':15} {'collective':13} | {'plan':>7} {'measured':>8} {'ratio':>6} {'CPUs':>4} | {'ring':>7} "
           f"{'measured':>8} {'ratio':>6} {'CPUs':>4} | plan / ring: predicted measured")
-    rows = []
+    rows, peers = [], []
     for gpus in sets:
         for collective in args.collectives.split(","):
             trees = rates(labs[0], args, build, folder, gpus, collective, False)
@@ -245,10 +276,17 @@ def compare(labs, args, build, folder):
                              + (f" over {over.classes}" if over != labs[0] else ""))
             print(" | ".join(cells), flush=True)
             rows.append((trees, ring))
+            if args.peers and trees:
+                peers.append((trees[1], *beside(labs[0], args, build, gpus, collective)))
     both = [(trees, ring) for trees, ring in rows if trees and ring]
     print(f"# geometric means: plan {mean([trees[1] / trees[0] for trees, _ in rows if trees]):.3f} of what is "
           f"predicted; plan / ring predicted {mean([trees[0] / ring[0] for trees, ring in both]):.3f}, "
           f"measured {mean([trees[1] / ring[1] for trees, ring in both]):.3f}, of {len(both)}")
+    for name, at in ("Open MPI", 1), ("gloo", 2):
+        worth = [row[0] / row[at] for row in peers if row[at]]
+        if worth:
+            print(f"# plan / {name}, measured: geometric mean {mean(worth):.2f}, {min(worth):.2f} to {max(worth):.2f}, "
+                  f"of {len(worth)}")
 
 
 def main():
@@ -257,6 +295,7 @@ def main():
     parser.add_argument("--links", default="nvlink", help="the class of links that are made; nvlink")
     parser.add_argument("--ring-links", metavar="LIST", help="of a ring where --links have none, as pcie,qpi")
     parser.add_argument("--alone", action="store_true", help="no rings")
+    parser.add_argument("--peers", action="store_true", help="Open MPI and gloo (of TORCH_PYTHON), too")
     parser.add_argument("--sets", nargs="*", default=[], metavar="LIST", help="as 0,2,3; without: of each class one")
     parser.add_argument("--collectives", default="allreduce", help="allreduce, allgather, broadcast, reducescatter, "
                         "alltoall")

@@ -1,6 +1,8 @@
 """The calls of tests/bench/peers.c by gloo: prints the collective, bytes, and us of a call until all have it.
 
-usage: peers_gloo.py RANKS SMALLEST LARGEST [COLLECTIVE]
+usage: peers_gloo.py RANKS SMALLEST LARGEST [COLLECTIVE [ROUNDS RANK STORE]]
+
+With RANK only this one, which meets the others by the file STORE.
 """
 import os
 import statistics
@@ -20,9 +22,9 @@ def repeats(size):
     return max(1, min(500, (16 << 20) // (size + (32 << 10))))
 
 
-def measure(call, size):
+def measure(call, size, n_rounds):
     rounds = []
-    for _ in range(ROUNDS + 1):
+    for _ in range(n_rounds + 1):
         dist.barrier()
         began = time.monotonic()
         for _ in range(repeats(size)):
@@ -49,24 +51,29 @@ def calls_of(rank, n, data, size):
             "scatter": lambda: dist.scatter(part, blocks if rank == 0 else None, 0), "pingpong": pingpong}
 
 
-def run_rank(rank, n, smallest, largest, only, store):
+def run_rank(rank, n, smallest, largest, only, n_rounds, store):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=n)
     data = torch.ones(largest // 4, dtype=torch.float32)
     for size in (s for s in SIZES if smallest <= s <= largest):
         for name, call in calls_of(rank, n, data, size).items():
             if only in ("", name):
-                us = measure(call, size)
+                us = measure(call, size, n_rounds)
                 if rank == 0:
                     print(name, size, f"{us:.3f}", flush=True)
                 data.fill_(1)
+    dist.barrier()
+    dist.destroy_process_group()
 
 
 def main():
     n, smallest, largest = (int(word) for word in sys.argv[1:4])
     only = sys.argv[4] if len(sys.argv) > 4 else ""
+    if len(sys.argv) > 7:
+        run_rank(int(sys.argv[6]), n, smallest, largest, only, int(sys.argv[5]), sys.argv[7])
+        return
     with tempfile.TemporaryDirectory() as folder:
-        mp.spawn(run_rank, (n, smallest, largest, only, os.path.join(folder, "store")), nprocs=n)
+        mp.spawn(run_rank, (n, smallest, largest, only, ROUNDS, os.path.join(folder, "store")), nprocs=n)
 
 
 if __name__ == "__main__":

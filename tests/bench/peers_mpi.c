@@ -1,6 +1,6 @@
 /* The calls of tests/bench/peers.c by MPI: prints the collective, bytes, and us of a call until all have it.
  *
- *	peers_mpi SMALLEST LARGEST [COLLECTIVE] */
+ *	peers_mpi SMALLEST LARGEST [COLLECTIVE [ROUNDS]] */
 #include "peers.h"
 
 #include <mpi.h>
@@ -54,11 +54,11 @@ call(int coll, int rank, int n, char *send, char *recv, int bytes)
 }
 
 static double
-measure(int coll, int rank, int n, char *send, char *recv, size_t bytes)
+measure(int coll, int rank, int n, char *send, char *recv, size_t bytes, int n_rounds)
 {
 	double rounds[ROUNDS];
 	int k = repeats(bytes);
-	for (int round = -1; round < ROUNDS; round++) {
+	for (int round = -1; round < n_rounds; round++) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		double began = MPI_Wtime(), ended, first, last;
 		for (int i = 0; i < k; i++)
@@ -69,19 +69,19 @@ measure(int coll, int rank, int n, char *send, char *recv, size_t bytes)
 		if (round >= 0)
 			rounds[round] = (last - first) * 1e6 / k;
 	}
-	return median(rounds, ROUNDS);
+	return median(rounds, n_rounds);
 }
 
 int
 main(int argc, char **argv)
 {
-	int rank, n, only = argc > 3 ? coll_of(argv[3]) : -1;
+	int rank, n, only = argc > 3 ? coll_of(argv[3]) : -1, n_rounds = argc > 4 ? atoi(argv[4]) : ROUNDS;
 	size_t smallest = argc > 1 ? (size_t)atol(argv[1]) : 0, largest = argc > 2 ? (size_t)atol(argv[2]) : 1 << 20;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &n);
 	char *send = malloc(largest), *recv = malloc(largest);
-	if (!send || !recv)
+	if (!send || !recv || n_rounds < 1 || n_rounds > ROUNDS)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	memset(send, 1, largest);
 	memset(recv, 1, largest);
@@ -90,7 +90,7 @@ main(int argc, char **argv)
 			if (sizes[i] < smallest || sizes[i] > largest || (only >= 0 && c != only)
 			    || !has_blocks(c, sizes[i], n))
 				continue;
-			double us = measure(c, rank, n, send, recv, sizes[i]);
+			double us = measure(c, rank, n, send, recv, sizes[i], n_rounds);
 			if (rank == 0) {
 				printf("%s %zu %.3f\n", coll_names[c], sizes[i], us);
 				fflush(stdout);
