@@ -49,11 +49,11 @@ def openmpi(lab, build, gpus, collective, size):
             file.write(AGENT)
         os.chmod(agent, os.stat(agent).st_mode | stat.S_IXUSR)
         hosts = ",".join(f"g{gpu}:1" for gpu in gpus)
+        settings = {"plm": "rsh", "plm_rsh_agent": agent, "plm_rsh_no_tree_spawn": "1", "oob_tcp_if_include": "meet",
+                    "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "rank"}
         words = [agent, f"g{gpus[0]}", "mpirun", "--allow-run-as-root", "--bind-to", "none", "-np", str(len(gpus)),
-                 "--host", hosts, "--mca", "plm", "rsh", "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn",
-                 "1", "--mca", "oob_tcp_if_include", "meet", "--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca",
-                 "btl_tcp_if_include", "rank", "-x", "NAMESPACES", program, str(size), str(size), collective,
-                 str(ROUNDS)]
+                 "--host", hosts, *(word for setting in settings.items() for word in ("--mca", *setting)), "-x",
+                 "NAMESPACES", program, str(size), str(size), collective, str(ROUNDS)]
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS,
                               env=dict(os.environ, NAMESPACES=lab.prefix))
     return seconds("Open MPI", done)

@@ -1,5 +1,5 @@
 # Two of tests/mutations, one under a sanitizer: the suite that each names fails. `make mutations` tries all, which
-# takes hours; the suite layers sees that they apply.
+# takes an hour; the suite layers sees that they apply.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
