@@ -92,6 +92,7 @@ Status doc_missing(Ctx *ctx, const char *label, const Doc *object, const char *n
  * doc_scaled: value * scale, scale a power of ten, rounded to an integer, lo..hi; `unit` ("GB/s") is for the
  * message; LIMIT above hi. It reads decimals of up to 15 digits exactly, so that both spellings give one integer. */
 Status doc_need(Ctx *ctx, const char *label, const Doc *object, const char *name, DocKind kind, const Doc **out);
+Status doc_format(Ctx *ctx, const char *label, const Doc *root, const char *name);	/* "format", with this name */
 Status doc_string(Ctx *ctx, const char *label, const Doc *object, const char *name, const char **out);
 Status doc_int(Ctx *ctx, const char *label, const Doc *at, int64_t lo, int64_t hi, int64_t *out);
 Status doc_scaled(Ctx *ctx, const char *label, const Doc *at, int64_t scale, int64_t lo, int64_t hi, const char *unit,

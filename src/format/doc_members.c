@@ -51,6 +51,19 @@ doc_string(Ctx *ctx, const char *label, const Doc *object, const char *name, con
 	return OK;
 }
 
+Status
+doc_format(Ctx *ctx, const char *label, const Doc *root, const char *name)
+{
+	char want[40];
+	const char *found;
+	snprintf(want, sizeof want, "\"%s\"", name);
+	const Doc *at = doc_get(root, "format");
+	if (!at)
+		return doc_missing(ctx, label, root, "format", want);
+	TRY(doc_string(ctx, label, root, "format", &found));
+	return strcmp(found, name) == 0 ? OK : doc_want(ctx, label, at, want);
+}
+
 /* What doc_only wants, as the file spells it: links, or <link> in XML. */
 static void
 wanted_text(const Doc *object, const char *const *names, char *text, size_t space)

@@ -60,7 +60,7 @@ expect(whole[5], r"\d+:\d+: end of file: .*")
 write(whole[6], "")
 expect(whole[6], "an empty file: want a schedule")
 write("allreduce/package.json", '{ "name": "schedules", "version": "1.0.0" }\n')
-expect("allreduce/package.json", "format: missing: want a string")
+expect("allreduce/package.json", 'format: missing: want "blink-schedule"')
 
 # What cannot be read: a device whose start is nowhere, links that lead to each other, or nowhere. A link to a directory
 # is left out.

@@ -237,19 +237,21 @@ odd=$'odd/a\n%"<&\'>,:;é\x01\xff.json'
 mkdir odd
 cp wrong/allreduce/package.json "$odd"
 says "a name of odd characters" 3 "$blinkc" check odd --junit odd.xml
-expect "is on one line" grep -qaxF $'blinkc: odd/a?%"<&\'>,:;é??.json: format: missing: want a string' err
+expect "is on one line" grep -qaxF $'blinkc: odd/a?%"<&\'>,:;é??.json: format: missing: want "blink-schedule"' err
 expect "and in XML" oracle snippet -c 'import xml.etree.ElementTree as e; c = e.parse("odd.xml").getroot()[0][0]
 assert c.get("file") == c.get("name") == "odd/a\n%\"<&\x27>,:;é\ufffd\ufffd.json", c.attrib
-assert c[0].get("message") == "format: missing: want a string" and c[0].get("type") == "BAD_INPUT", c[0].attrib'
+assert c[0].get("message") == "format: missing: want \"blink-schedule\"", c[0].attrib
+assert c[0].get("type") == "BAD_INPUT", c[0].attrib'
 says "a name of odd characters, in annotations" 3 "$blinkc" check --github odd
 empty "annotations alone" err
 expect "is escaped" grep -qaxF \
-	$'::error file=odd/a%0A%25"<&\'>%2C%3A;é??.json,title=blinkc check::format: missing: want a string' out
+	$'::error file=odd/a%0A%25"<&\'>%2C%3A;é??.json,title=blinkc check::format: missing: want "blink-schedule"' out
 long=$(printf 'd%.0s' {1..240})
 mkdir -p "long/$long/$long/$long/$long/$long"
 echo '{}' >"long/$long/$long/$long/$long/$long/x.json"
 says "a path of 1200 bytes" 3 "$blinkc" check long
-line "a path of 1200 bytes" err "blinkc: long/$long/$long/$long/$long/$long/x.json: format: missing: want a string"
+line "a path of 1200 bytes" err \
+	"blinkc: long/$long/$long/$long/$long/$long/x.json: format: missing: want \"blink-schedule\""
 
 # ---- reports ----
 
@@ -325,7 +327,7 @@ wait $check
 code=$?
 if [ $code = 1 ]; then ok "a worker that is killed: exit 1"; else not_ok "a worker that is killed: exit $code"; fi
 line "its file is reported, and others are checked" err "blinkc: pipe: the worker was killed by signal 9
-blinkc: wrong/allreduce/package.json: format: missing: want a string"
+blinkc: wrong/allreduce/package.json: format: missing: want \"blink-schedule\""
 for jobs in 0 -1 x "" 1025 1.5; do
 	says "--jobs '$jobs'" 2 "$blinkc" check --jobs "$jobs" right
 done

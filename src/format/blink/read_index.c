@@ -312,12 +312,9 @@ read_head(struct index_reader *r, const Doc *root)
 {
 	Ctx *ctx = r->ctx;
 	const Doc *version, *machine;
-	const char *format;
 	if (root->kind != DOC_OBJECT)
 		return doc_fail(ctx, r->label, root, BAD_INPUT, "not an object: want an index");
-	TRY(doc_string(ctx, r->label, root, "format", &format));
-	if (strcmp(format, "blink-index") != 0)
-		return doc_want(ctx, r->label, doc_get(root, "format"), "\"blink-index\"");
+	TRY(doc_format(ctx, r->label, root, "blink-index"));
 	TRY(doc_need(ctx, r->label, root, "version", DOC_NUMBER, &version));
 	if (version->number != 1)
 		return doc_want(ctx, r->label, version, "1");

@@ -73,9 +73,7 @@ read_header(struct reader *r, const Doc *root)
 	const Doc *version;
 	if (root->kind != DOC_OBJECT)
 		return bad(r, root, "not an object", "a schedule");
-	TRY(doc_string(r->ctx, r->label, root, "format", &text));
-	if (strcmp(text, "blink-schedule") != 0)
-		return doc_want(r->ctx, r->label, doc_get(root, "format"), "\"blink-schedule\"");
+	TRY(doc_format(r->ctx, r->label, root, "blink-schedule"));
 	TRY(need(r, root, "version", DOC_NUMBER, &version));
 	if (version->number != 1 && version->number != 2)
 		return doc_want(r->ctx, r->label, version, "1 or 2");

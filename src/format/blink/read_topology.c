@@ -60,12 +60,9 @@ read_head(struct reading *r)
 {
 	static const char *const members[] = { "format", "version", "name", "source", "gpu_model", "notes", "classes",
 		"nodes", "switches", "fabrics", "links", "peer_accesses", "parameters", NULL };
-	const char *format;
 	int64_t version;
 	TRY(check_root(r));
-	TRY(doc_string(r->ctx, r->label, r->root, "format", &format));
-	if (strcmp(format, "blink-topology") != 0)
-		return doc_want(r->ctx, r->label, doc_get(r->root, "format"), "\"blink-topology\"");
+	TRY(doc_format(r->ctx, r->label, r->root, "blink-topology"));
 	const Doc *at = doc_get(r->root, "version");
 	if (!at)
 		return doc_missing(r->ctx, r->label, r->root, "version", "1");
