@@ -333,6 +333,23 @@ run_programs(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
+/* Tori and their like: the program, over one rank of each orbit, has trees that the group makes deep. */
+static bool
+serves_flows_again(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_large(in) && is_direct(in) && !has_orbits(in, FEW_ORBITS) && in->topo->n_ranks <= SOON_RANKS
+	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
+}
+
+static Status
+run_flows_again(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	int depth, trees;
+	TRY(plan_least(ctx, p->in->topo, p->in->ask, &depth, &trees));
+	return p->best && pack_depth(p->best, p->work) <= depth ? OK : run_flows(ctx, p, out);
+}
+
 static const struct packer packers[] = {
 	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, BEST_EFFORT, false, false, false,
 	    run_rooted },
@@ -348,6 +365,8 @@ static const struct packer packers[] = {
 	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, BEST_EFFORT, false,
 	    false, true, run_flows },
 	{ "linear program", "Blink 3.2; programs.c", serves_programs, OPTIMAL, false, false, true, run_programs },
+	{ "flows for less depth", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows_again, BEST_EFFORT,
+	    true, false, true, run_flows_again },
 };
 
 /* ---- the driver ---- */
@@ -358,7 +377,7 @@ log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const 
     const char *better)
 {
 	Frac rate;
-	if (!ctx->log || (p->n_ran == 1 && row == &packers[sizeof packers / sizeof *packers - 1]))
+	if (!ctx->log || (p->n_ran == 1 && row->pack == run_programs))
 		return;
 	if (!pack || !pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate)) {
 		log_verbose(ctx, "packer %s: no trees, %.3g s", row->name, seconds);
@@ -376,12 +395,34 @@ cpu_seconds(void)
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Trees exchange edges, whoever packed them, unless others have a higher rate. */
+static Status
+make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack)
+{
+	const Ask *ask = p->in->ask;
+	Packing *less;
+	Frac rate, best;
+	if (!*pack || *pack == p->best || ask->packing != PACKING_EXACT
+	    || (p->best && pack_rate(*pack, ask->coll, p->in->topo->n_ranks, &rate)
+	    && pack_rate(p->best, ask->coll, p->in->topo->n_ranks, &best)
+	    && compare_rates(ask, p->in->bound, rate, best) < 0))
+		return OK;
+	double start = cpu_seconds();
+	TRY(pack_shallower(ctx, p->in->topo, *pack, &less));
+	if (less)
+		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(less, p->work),
+		    pack_depth(*pack, p->work), cpu_seconds() - start);
+	*pack = less ? less : *pack;
+	return OK;
+}
+
 static Status
 run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 {
 	Packing *pack = NULL;
 	double start = cpu_seconds();
 	TRY(row->pack(ctx, p, &pack));
+	TRY(make_shallower(ctx, p, &pack));
 	p->n_ran++;
 	p->over_servers |= pack && row->over_servers;
 	p->planned |= pack && row->ends;
@@ -390,22 +431,6 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	log_packer(ctx, p, row, pack, cpu_seconds() - start, better);
 	p->by = better ? row : p->by;
 	p->best = better ? pack : p->best;
-	return OK;
-}
-
-/* The best trees exchange edges, whoever packed them. */
-static Status
-make_shallower(Ctx *ctx, struct portfolio *p)
-{
-	Packing *pack;
-	if (!p->best || p->in->ask->packing != PACKING_EXACT)
-		return OK;
-	double start = cpu_seconds();
-	TRY(pack_shallower(ctx, p->in->topo, p->best, &pack));
-	if (pack)
-		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(pack, p->work),
-		    pack_depth(p->best, p->work), cpu_seconds() - start);
-	p->best = pack ? pack : p->best;
 	return OK;
 }
 
@@ -422,7 +447,6 @@ plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
 	}
 	if (p.n_ran > 1 && p.by)
 		log_verbose(ctx, "packer %s is kept; from %s", p.by->name, p.by->source);
-	TRY(make_shallower(ctx, &p));
 	*out = p.best;
 	*proof = p.proof;
 	pack_note_reached(p.best, in->ask->coll, in->topo->n_ranks, proof);

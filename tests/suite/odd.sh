@@ -35,6 +35,12 @@ has "a broadcast over a torus, at the bound" '^ratio       1\.000' "$work/err"
 has "a broadcast over a torus, shallow" '^trees       4, depth \(1[6-9]\|20\)$' "$work/err"
 has "-v says so" '^exchanges of edges: depth .* instead of ' "$work/err"
 expect "it is valid" "$blinkc" check -q "$work/torus.s.json"
+if [ "$full" ]; then
+	"$blinkc" "$work/torus.json" -c allgather -o "$work/torus.s.json" 2>"$work/err" || not_ok "a torus: exit $?"
+	has "an allgather over a torus, at the bound" '^ratio       1\.000' "$work/err"
+	has "an allgather over a torus, shallow" '^trees       .*, depth 1[67]$' "$work/err"
+	expect "it is valid, too" "$blinkc" check -q "$work/torus.s.json"
+fi
 
 # Every third is replayed, and held against brute force, too. 
 first=4 last=6 flows="1 40"
