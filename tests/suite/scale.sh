@@ -188,7 +188,7 @@ within 10 "16 servers on rails, broadcast" "8, depth 8" --synthetic \
 # More trees that are less deep are taken where the sum of trees and depth is less.
 oracle fabric abci 2 16 >"$work/t.json"
 within 10 "128 GPUs of racks, broadcast" "2, depth 13" "$work/t.json" -l all -c broadcast
-within 10 "9 servers of rings, broadcast" "3, depth 11" --synthetic "server:9 gpu:8 ring:25 net:25" -c broadcast
+within 10 "9 servers of rings, broadcast" "3, depth 9" --synthetic "server:9 gpu:8 ring:25 net:25" -c broadcast
 
 # A broken budget still ends in a schedule that is right.
 oracle cluster 16 8 300 25 5 >"$work/t.json"
