@@ -1,9 +1,8 @@
 /* A collective begins: where its chunks, its rings and its buffers are.
  *
- * Chunks are the same on all ranks of a call: on one server an eighth of the longest segment, within limits that keep
- * slots in the caches, and such that the rings of the rank that has the most of them fit into half an arena. A ring has
- * as many slots as caches hold, so that who publishes seldom waits for readers.
- * Over a network both are other sizes (pace.c). */
+ * Chunks are the same on all ranks of a call (model/host_chunks.h): on one server an eighth of the longest segment,
+ * within limits, such that the rings of the rank that has the most of them fit into half an arena. Over a network both
+ * are other sizes (pace.c). */
 #include "engine/engine.h"
 #include "support/error.h"
 
@@ -13,11 +12,7 @@
 #include <sys/mman.h>
 
 enum {
-	CHUNKS_WANTED = 8,
 	CHUNKS_SHARED = 16,		/* of fewer, each costs more than equal numbers of them bring */
-	CHUNK_LEAST = 16 << 10,
-	CHUNK_MOST = 256 << 10,
-	RINGS_BYTES = 4 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
 	PAGE = 4096
 };
 
@@ -34,40 +29,27 @@ floor_mul(Frac f, int64_t n)
 	return (int64_t)((Wide)f.num * n / f.den);
 }
 
-static int64_t
-round_up(int64_t n, int64_t to)
-{
-	return (n + to - 1) / to * to;
-}
-
 /* part_end: elements of a block at which each part ends. */
 static int
 choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end, struct blink_error *err)
 {
 	const RankProgram *prog = call->plan->prog;
 	int64_t longest = 0, size = (int64_t)e->size, rings = prog->rings_max ? prog->rings_max : 1;
-	int64_t most = (int64_t)HALF_BYTES / rings / SLOTS_LEAST / LINE * LINE;
 	for (int i = 0; i < prog->n_parts; i++) {
 		int64_t n = part_end[i] - (i > 0 ? part_end[i - 1] : 0);
 		int64_t segment = floor_mul(prog->longest[i], n) + 1;
 		longest = segment > longest ? segment : longest;
 	}
-	int64_t bytes = e->self->chunk_bytes;
-	if (bytes == 0 && e->self->net) {
-		bytes = pace_chunk(e, prog, longest * size);
-	} else if (bytes == 0) {
-		bytes = longest * size / CHUNKS_WANTED;
-		bytes = bytes < CHUNK_LEAST ? CHUNK_LEAST : bytes > CHUNK_MOST ? CHUNK_MOST : bytes;
-	}
-	bytes = round_up(bytes < longest * size ? bytes : longest * size, LINE);
-	bytes = bytes < most ? bytes : most;
+	int64_t asked = e->self->chunk_bytes;
+	if (asked == 0 && e->self->net)
+		asked = pace_chunk(e, prog, longest * size);
+	int64_t bytes = host_chunk_bytes(longest * size, rings, asked);
 	if (bytes < size || longest / (bytes / size) >= CHUNKS_MAX)
 		return set_error(err, blinkLimit, "%s: %lld elements through %d rings of this schedule: too many",
 		    collective_name(call->coll), (long long)call->count, prog->rings_max);
 	e->slot_bytes = bytes;
 	e->chunk = bytes / size;
-	int64_t slots = RINGS_BYTES / rings / bytes, chunks = (longest + e->chunk - 1) / e->chunk;
-	slots = slots < SLOTS_LEAST ? SLOTS_LEAST : slots > SLOTS_MOST ? SLOTS_MOST : slots;
+	int64_t slots = host_ring_slots(rings, bytes), chunks = (longest + e->chunk - 1) / e->chunk;
 	if (e->self->net)
 		slots = pace_slots(e, longest * size, bytes, slots);
 	e->slots = (int)(slots < chunks ? slots : chunks);

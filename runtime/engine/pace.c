@@ -17,47 +17,29 @@
  * come one after the other, and where its chunks do not fit the network: so each rank offers the least that it has
  * seen, and the least of all ranks counts. Until then a network of 1 GB/s is assumed. */
 #include "engine/engine.h"
+#include "model/host_chunks.h"
 #include "support/clock.h"
 #include "support/error.h"
 
-#include <math.h>
 #include <stdlib.h>
 
-enum {
-	CHUNK_LEAST = 16 << 10,		/* as long as the pace is not known */
-	CHUNKS_FEW = 8,			/* where t0 counts: no more of them, */
-	CHUNK_FEW = 32 << 10,		/* or none shorter */
-	CHUNK_MOST = 256 << 10,
-	SLOTS_OF_PACE = 2,		/* one is read while one is filled */
-	HEADER_BYTES = 192		/* h: of a frame, and of a `done` with headers of TCP, IP and Ethernet */
-};
+enum { SLOTS_OF_PACE = 2 };		/* one is read while one is filled */
 
-#define CHUNK_SECONDS 50e-6		/* t0: over loopback, 4 ranks on 2 processors */
-#define HIDDEN 8			/* m t0 in the time of a chunk, beside which t0 does not count */
 #define ANSWER_SECONDS 5e-3		/* until `done` comes, where ranks share processors */
-
-/* Bytes of messages that tell. */
-#define TELLING ((int64_t)256 << 10)
-
-#define ASSUMED 1e-9			/* seconds for a byte */
 
 /* Bytes in a second that a segment of `bytes` of the current call has, if the call has its pace. */
 static double
 rate_of(const struct engine *e, int64_t bytes)
 {
-	double pace = e->lanes->pace.agreed > 0 ? e->lanes->pace.agreed : ASSUMED;
+	double pace = e->lanes->pace.agreed > 0 ? e->lanes->pace.agreed : 1 / HOST_NET_ASSUMED;
 	return (double)bytes / ((double)e->message_bytes * pace);
 }
 
 int64_t
 pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest)
 {
-	double hop = (double)longest / (prog->depth > 2 ? prog->depth - 1 : 1);
-	double cost = prog->rings_max * CHUNK_SECONDS * rate_of(e, longest), hidden = HIDDEN * cost;
-	double few = fmin((double)longest / CHUNKS_FEW, CHUNK_FEW), costly = fmin(fmax(sqrt(hop * cost), few), hidden);
-	double bytes = sqrt(costly * costly + hop * HEADER_BYTES);
-	double least = e->lanes->pace.agreed > 0 ? 0 : CHUNK_LEAST;
-	return bytes < least ? CHUNK_LEAST : bytes < CHUNK_MOST ? (int64_t)bytes : CHUNK_MOST;
+	return host_net_chunk_bytes(longest, rate_of(e, longest), e->lanes->pace.agreed > 0, prog->depth,
+	    prog->rings_max);
 }
 
 int64_t
@@ -98,7 +80,7 @@ pace_end(struct engine *e, const struct call *call)
 {
 	struct pace *p = &e->lanes->pace;
 	double seconds = (double)(now_ns() - e->began) * 1e-9;
-	if (call->internal || e->message_bytes < TELLING)
+	if (call->internal || e->message_bytes < HOST_NET_TELLING)
 		return;
 	double pace = seconds / (double)e->message_bytes;
 	p->seen = p->calls == 0 || pace < p->seen ? pace : p->seen;

@@ -2,6 +2,8 @@
 #ifndef BLINK_REGION_H
 #define BLINK_REGION_H
 
+#include "model/host_chunks.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -22,8 +24,6 @@ enum {
 	CHUNKS_MAX = (1 << 24) - 1,	/* of a segment in a call */
 	LANES_MAX = 2048,		/* of an ordered pair */
 	CALLS = 16,			/* a rank is less than that many calls ahead of its readers */
-	SLOTS_LEAST = 4,		/* chunks that a ring holds */
-	SLOTS_MOST = 32,
 	CALL_SLOTS = 4,			/* the same of a channel for send and receive */
 	CHANNEL_BYTES = 64 << 10,	/* of a slot of such a channel */
 	LINE = 64			/* bytes of a cache line */
@@ -31,7 +31,7 @@ enum {
 
 /* Bytes of the rings of a small call, and of a large one: memory is taken only where it is touched. */
 #define SMALL_BYTES ((size_t)128 << 10)
-#define HALF_BYTES ((size_t)32 << 20)
+#define HALF_BYTES ((size_t)HOST_HALF_BYTES)
 #define ARENA_BYTES (CALLS * SMALL_BYTES + 2 * HALF_BYTES)
 
 struct flag {
