@@ -13,8 +13,11 @@
  * What libblink takes itself (runtime/cuda/sizes.c) is a rule for all machines, within 8 to 128 KiB for kernels, bound
  * by its rings; `--chunk` simulates that, too. The best size shows what a schedule can do, and is what a schedule's
  * chunk can be set to (BLINK_CHUNK). */
+#include "model/host_chunks.h"
+#include "schedule/schedule.h"
 #include "simulate/floor.h"
 #include "simulate/run.h"
+#include "simulate/shared.h"
 
 enum { LEAST_SHIFT = 12, LEAST_SHIFT_PACKETS = 8, PATIENCE = 2, TRIALS = 4 };
 
@@ -157,6 +160,34 @@ find_best(struct search *s)
 	return OK;
 }
 
+/* What libblink's host backend takes over a network, once calls of 256 KiB and more have shown the rate: here that of
+ * the plan. */
+static Status
+host_chunk(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
+{
+	const Schedule *sched = plan->sched;
+	int64_t *bytes, longest = 1;
+	int depth, *rings, rings_max = 1, class = sched->topo->n_links ? (int)sched->topo->link[0].class : 0;
+	bool known = ask->m >= HOST_NET_TELLING;
+	TRY(TEMP(ctx, bytes, sched->n_segments));
+	TRY(TEMP(ctx, rings, sched->topo->n_ranks));
+	TRY(sched_depth(ctx, sched, &depth));
+	sim_segment_bytes(plan, ask->m, bytes);
+	for (int s = 0; s < sched->n_segments; s++)
+		longest = bytes[s] > longest ? bytes[s] : longest;
+	for (int h = 0; h < plan->n_hops; h++) {
+		const SimHop *hop = &plan->hop[h];
+		if (plan->out[plan->first_out[hop->from]] == h)
+			rings[hop->src]++;
+		rings_max = rings[hop->src] > rings_max ? rings[hop->src] : rings_max;
+	}
+	double rate = known ? frac_double(sched->achieved) * (double)ask->p.efficiency[class] / (double)PPM
+	    : HOST_NET_ASSUMED;
+	int64_t asked = host_net_chunk_bytes(longest, rate * (double)longest / (double)ask->m, known, depth, rings_max);
+	*out = host_chunk_bytes(longest, rings_max, asked);
+	return OK;
+}
+
 Status
 sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *floor, int64_t most,
     SimResult *out)
@@ -167,6 +198,13 @@ sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *flo
 	struct net net;
 	bool found = true;
 	one.steps = false;
+	one.chunk = 0;
+	if (ask->p.by_memory)
+		return sim_shared(ctx, plan, &one, out);
+	if (ask->p.cores > 0) {
+		TRY(host_chunk(ctx, plan, ask, &one.chunk));
+		return sim_run(ctx, plan, &one, out);
+	}
 	if (floor)
 		floor_of_message(floor, ask->m);
 	TRY(net_new(ctx, plan, &one, &net));

@@ -81,6 +81,10 @@ sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = plan->sched->topo;
+	if (ask->p.by_memory) {
+		*out = plan->n_hops == 0 ? 0 : (ask->p.call + ask->p.task) * PS_PER_NS;
+		return OK;
+	}
 	int64_t latency, least = INT64_MAX, step = by_packets(ask) ? ask->p.packet_step : ask->p.step;
 	TRY(latency_of(ctx, plan, ask, &latency));
 	for (int l = 0; l < topo->n_links; l++) {

@@ -220,7 +220,8 @@ net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	bool found = false;
 	TRY(whole(ctx, plan, ask, &all));
 	*out = all;
-	if (!ask->steps)
+	/* Ranks that share processors are not alike. */
+	if (!ask->steps && ask->p.cores == 0)
 		TRY(alike_find(ctx, &all, ask, &classes, &found));
 	struct folding f = { .ctx = ctx, .whole = &all, .ask = ask, .classes = &classes, .out = out };
 	if (found)

@@ -226,6 +226,8 @@ struct run {
 	int64_t most;			/* ps: beyond that, nothing need be known */
 	bool late;			/* it will be beyond */
 	int64_t n_begun;		/* steps */
+	int64_t n_starting;		/* start-ups that processors are at */
+	int first_late, last_late;	/* slots that wait for a processor; NO_SLOT: none does */
 	int64_t n_steps;		/* to simulate: of a folded net one for each class */
 	int64_t work;			/* since the last run_spend, in ns, about */
 	int64_t *chunks;		/* of each segment: their number */

@@ -6,7 +6,7 @@
  * ended. Of the steps that can begin, a GPU has `at_once` under way; the others wait, the least chunk first, and of
  * one chunk in the order of plan.c: the order in which a sender issues. A step is
  *
- *	`step`, the start-up		holds one of the `at_once`
+ *	`step`, the start-up		holds one of the `at_once`, and of the `cores` of all ranks
  *	its bytes over all its links	holds that and a share of each link
  *	adding, if `fused`		holds that
  *	latency of its links		holds nothing: the next chunk begins meanwhile
@@ -54,6 +54,7 @@
  * links share: the result does not depend on the order in between. Values count chunks only, so that memory does not
  * grow with their number. */
 #include "simulate/run.h"
+#include "simulate/shared.h"
 
 enum { EVENT_NS = 300 };
 
@@ -119,12 +120,18 @@ move_bytes(struct run *run, int slot)
 	return OK;
 }
 
+static int64_t
+start_up(const struct run *run)
+{
+	return (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS;
+}
+
 static Status
 begin(struct run *run, int h, int cause)
 {
 	struct hop_run *hop = &run->hop[h];
 	const struct net_hop *of = &run->net->hop[h];
-	int64_t wait = (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS;
+	int64_t wait = start_up(run);
 	int slot = run->free_slot[--run->n_free], step = run->ask->steps ? run->n_kept++ : -1;
 	run->active[slot] = (struct active){ .hop = h, .step = step, .cause = cause };
 	if (run->ask->steps) {
@@ -138,6 +145,13 @@ begin(struct run *run, int h, int cause)
 	if (wait == 0 || of->feeder >= 0)
 		return move_bytes(run, slot);
 	run->active[slot].state = STEP_STARTING;
+	if (run->ask->p.cores > 0 && run->n_starting == run->ask->p.cores) {
+		run->active[slot].next = NO_SLOT;
+		*(run->first_late == NO_SLOT ? &run->first_late : &run->active[run->last_late].next) = slot;
+		run->last_late = slot;
+		return OK;
+	}
+	run->n_starting++;
 	return after(run, wait, id_of_slot(run, slot), -1);
 }
 
@@ -256,14 +270,29 @@ end_step(struct run *run, int slot)
 	return wake(run, h, step);
 }
 
+/* A processor has done a start-up: it goes on with that of the step that has waited longest. */
+static Status
+start_late(struct run *run)
+{
+	int slot = run->first_late;
+	run->n_starting--;
+	if (slot == NO_SLOT)
+		return OK;
+	run->first_late = run->active[slot].next;
+	run->n_starting++;
+	return after(run, start_up(run), id_of_slot(run, slot), -1);
+}
+
 static Status
 next_state(struct run *run, int slot)
 {
 	struct active *step = &run->active[slot];
 	const struct net_hop *hop = &run->net->hop[step->hop];
 	int64_t wait = 0;
-	if (step->state == STEP_STARTING)
+	if (step->state == STEP_STARTING) {
+		TRY(start_late(run));
 		return move_bytes(run, slot);
+	}
 	if (step->state == STEP_ADDING)
 		return end_step(run, slot);
 	if (hop->adds && run->ask->p.fused)
@@ -425,7 +454,8 @@ sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t most, Si
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	SimResult result = { .packets = by_packets(ask), .last = -1 };
-	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result, .most = most };
+	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result, .most = most,
+		.first_late = NO_SLOT };
 	int n_links = net->plan->sched->topo->n_links;
 	TRY(NEW_EACH(ctx, n_links, result.moved, result.busy));
 	TRY(prepare(&run));
@@ -445,6 +475,8 @@ sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct net net;
+	if (ask->p.by_memory)
+		return sim_shared(ctx, plan, ask, out);
 	TRY(net_new(ctx, plan, ask, &net));
 	TRY(sim_run_net(ctx, &net, ask, SIM_TIME_MOST, out));
 	arena_release(&ctx->scratch, mark);

@@ -66,7 +66,30 @@ extern const Names executor_names;
 	    "kernel: 0.6 us of LL by 3.4 us of Simple, a ring's hop over NVLink, NCCL 2.30.7") \
 	X(packet_step, "packet_step", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 0, \
 	    "as step, for packets, which carry their own flags (us)", \
-	    "kernel: no fence and no flag")
+	    "kernel: no fence and no flag") \
+	X(cores, "cores", 1, 0, LIMIT_RANKS, 0, 0, 0, \
+	    "processors that execute the start-ups of all ranks, and chunks as libblink takes them by itself; 0: as " \
+	    "many as are wanted, and chunks that take least time", "of the machine") \
+	X(by_memory, "by_memory", 1, 0, 1, 0, 0, 0, \
+	    "1: ranks share the memory of one server, not links: call, reduce, reduce_step, cores and what follows " \
+	    "count", \
+	    "how ranks are joined") \
+	X(task, "task", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 800, \
+	    "by_memory: of each chunk that a rank moves (us)", "host: fitted to two cores of an EPYC") \
+	X(turn, "turn", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 4500, \
+	    "by_memory: of a processor from one rank to the next (us)", "host: as task") \
+	X(near_cache, "near_cache", 1, 0, LIMIT_MESSAGE, 0, 0, 2 << 20, \
+	    "by_memory: bytes that the caches of the processors' own hold together; 0: any number", "host: as task") \
+	X(cached, "cached", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(50000000000), \
+	    "by_memory: bytes of the callers' buffers that a processor reads or writes in a second where these do " \
+	    "not hold them (GB/s); 0: any number", "host: as task") \
+	X(exchange, "exchange", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(30000000000), \
+	    "by_memory: the same of rings, which ranks share (GB/s); 0: any number", "host: as task") \
+	X(memory, "memory", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(30000000000), \
+	    "by_memory: the same of what no cache holds, with all processors busy (GB/s); 0: any number", \
+	    "host: as task") \
+	X(cache, "cache", 1, 0, LIMIT_MESSAGE, 0, 0, 32 << 20, \
+	    "by_memory: bytes that all caches hold together; 0: any number", "of the machine")
 
 /* Of each link class: efficiency of kernel, copy, host in millionths of the capacity; latency of a link where its
  * topology has none, ns; where the values come from. */

@@ -122,11 +122,11 @@ follow from it") \
 	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
-	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | TUNE | HIERARCHY, \
+	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | TUNE | HIERARCHY | FIT, \
 	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE | HIERARCHY, \
 	    "bytes of a chunk, as 64K; auto (default): the power of two that takes least time") \
-	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE | TUNE | HIERARCHY, \
+	X(OPT_PARAMETERS, "parameters", 0, "FILE", COMPILE | SIMULATE | TUNE | HIERARCHY | FIT, \
 	    "start-up times, rates and limits of executors, as JSON, in place of the defaults") \
 	X(OPT_TRACE, "trace", 0, "FILE", SIMULATE, \
 	    "write each chunk on each link to FILE, as Perfetto and Chrome read it; with one --size") \
@@ -157,7 +157,7 @@ follow from it") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
-	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE | TUNE | HIERARCHY, \
+	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE | TUNE | HIERARCHY | FIT, \
 	    "no summary and no notes") \
 	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | TUNE | DIFF | ADVISE | WHATIF, \
 	    "report what each phase finds") \
@@ -190,6 +190,9 @@ enum {
 	    "takes least time; of an algorithm of MSCCL: bytes of a message, by default as its protocol has them") \
 	X(OPT_BUDGET, SIMULATE, "simulate", "TIME", "end with exit status 4 and the number of steps when that takes " \
 	    "longer than TIME, as 10s or 500ms, default: 60m; the result does not depend on it") \
+	X(OPT_EXECUTOR, FIT, "fit", "NAME", "whose parameters: kernel, copy or host (default)") \
+	X(OPT_PARAMETERS, FIT, "fit", "FILE", "where the search begins, as JSON; cores above 0: of ranks that share " \
+	    "the memory of one server") \
 	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
 	    "MSCCL: the machine whose links it takes") \

@@ -133,6 +133,14 @@
 	    "blinkc hierarchy abci-rack -g 0-15\n" \
 	    "the best one for messages of 1 MB, without start-ups of layers\n" \
 	    "blinkc hierarchy abci-rack -g 0-15 --size 1M --top 1 --cost layer=0\n") \
+	X(FIT, fit, "time", "[options] FILE", \
+	    "parameters of simulated times, from measured ones", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(UNVERIFIED), \
+	    "what executes this schedule took 52.4 us for 1 MiB, and 1036 us for 64 MiB\n" \
+	    "printf 'job.json,1048576,52.4\\njob.json,67108864,1036\\n' >times.csv && " \
+	    "blinkc fit times.csv --executor kernel -o fitted.json\n" \
+	    "a message of another size with these parameters\n" \
+	    "blinkc simulate job.json --size 16M --parameters fitted.json\n") \
 	X(COMPLETION, completion, "shell", "bash|zsh|fish", \
 	    "print a completion script for this shell", \
 	    0, \

@@ -226,6 +226,70 @@ sed 's/"latency": 3.4/"latency": 0/' "$work/s.json" >"$work/none.json"
 expect "links without latency" "$blinkc" simulate "$work/none.json" --size 1M
 has "what is assumed" '^assumed     latency of nvlink, '
 
+# ---- ranks that share memory, or processors ----
+
+takes() { # NAME US OPTIONS: of a message of 1000 bytes
+	"$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 --format csv "${@:3}" >"$work/out"
+	if [ "$(awk -F, 'NR == 2 { print $5 }' "$work/out")" = "$2" ]; then ok "$1: $2 us"; else
+		not_ok "$1: want $2 us: $(tail -1 "$work/out")"
+	fi
+}
+for n in 2 3; do "$blinkc" -q --synthetic "gpu:$n switch:1" -c broadcast -a chain -o "$work/chain$n.json"; done
+# A byte in a ring takes 1 ns: the root writes one, who forwards reads and writes, the last reads.
+echo '{"host": {"by_memory": 1, "cores": 3, "call": 1, "task": 1, "exchange": 1, "turn": 10}}' >"$work/p.json"
+takes "two ranks that share memory" 5 "$work/chain2.json"
+takes "three" 8 "$work/chain3.json"
+sed -i 's/"cores": 3/"cores": 1/' "$work/p.json"
+takes "three on one processor, by turns" 38 "$work/chain3.json"
+expect_exit "no trace of them" 2 "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 \
+	"$work/chain3.json" --trace "$work/t.trace"
+expect "no critical path" "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 "$work/chain3.json"
+# Four GPUs that send at once over links of their own: start-ups of 10 us, by two processors or one.
+"$blinkc" -q --synthetic "gpu:4 switch:1" -c alltoall -o "$work/all.json"
+startups() {
+	echo "{\"host\": {\"cores\": $1, \"at_once\": 0, \"call\": 0, \"step\": 10, \"latency\": {\"nvlink\": 0},
+		\"efficiency\": {\"nvlink\": 1}}}" >"$work/p.json"
+}
+startups 1
+takes "twelve start-ups by one processor" 120.25 "$work/all.json"
+startups 2
+takes "by two" 60.5 "$work/all.json"
+startups 12
+takes "by twelve" 10.75 "$work/all.json"
+
+# ---- parameters from measured times ----
+
+# fits NAME PARAMETERS FIRST: times with parameters are met, from others.
+fits() {
+	echo "$2" >"$work/p.json"
+	echo "$3" >"$work/first.json"
+	: >"$work/times.csv"
+	for s in chain3 all; do
+		"$blinkc" simulate --executor host --parameters "$work/p.json" --size 1K,64K,4M --format csv \
+			"$work/$s.json" | awk -F, -v s="$work/$s.json" 'NR > 1 { printf "%s,%s,%.3f\n", s, $1, $5 }' \
+			>>"$work/times.csv"
+	done
+	"$blinkc" fit "$work/times.csv" --parameters "$work/first.json" -o "$work/fitted.json" 2>"$work/out"
+	has "$1" '^fit +6 measurements, (8.|9.|100).[0-9] % of them within 15 %'
+	expect "$1: their schema" oracle validate schemas/simulate-parameters.schema.json "$work/fitted.json"
+}
+fits "of links" \
+	'{"host": {"at_once": 0, "call": 50, "step": 20, "efficiency": {"nvlink": 0.5}, "latency": {"nvlink": 9}}}' \
+	'{"host": {"at_once": 0}}'
+fits "of ranks that share memory" \
+	'{"host": {"by_memory": 1, "cores": 2, "call": 6, "task": 3, "turn": 9, "exchange": 11, "cached": 20}}' \
+	'{"host": {"by_memory": 1, "cores": 2}}'
+refuses() { # NAME TEXT MESSAGE
+	printf '%b' "$2" >"$work/times.csv"
+	"$blinkc" fit "$work/times.csv" >"$work/out" 2>&1
+	[ $? = 3 ] || not_ok "$1: exit"
+	has "$1" "$3"
+}
+refuses "a measurement without a time" 'a.json,5\n' 'times.csv:1: want schedule,bytes,us'
+refuses "no bytes" "$work/all.json,0,5\n" 'times.csv:1: bytes: want a number from 1'
+refuses "no time" "# first\n$work/all.json,8,0\n" 'times.csv:2: us: want a number above 0'
+refuses "nothing" '\n' 'no measurement'
+
 # ---- docs/simulator.md ----
 
 expect "its tables" oracle measured "$blinkc" docs/simulator.md "$work"

@@ -2,10 +2,10 @@
 #include "base/json_write.h"
 #include "verb/simulate/simulation.h"
 
-static void
-put_parameters(JsonWriter *w, const SimParameters *p)
+void
+simulation_parameters(JsonWriter *w, const char *name, const SimParameters *p)
 {
-	json_object(w, "parameters", JSON_BLOCK);
+	json_object(w, name, JSON_BLOCK);
 	for (const SimParameter *row = sim_parameters; row->name; row++) {
 		int64_t value = *(const int64_t *)((const char *)p + row->at);
 		if (row->unit == NS_PER_US)
@@ -88,7 +88,7 @@ simulation_json(const Simulation *s, Text *out)
 		put_program(&w, s->program);
 	json_gb(&w, "bound", sched->bound.rate);
 	json_string(&w, "executor", executor_names.name[s->executor]);
-	put_parameters(&w, &s->p);
+	simulation_parameters(&w, "parameters", &s->p);
 	json_names(&w, "assumed_latency", link_class_names, assumed_latency(s));
 	json_array(&w, "sizes", JSON_BLOCK);
 	for (int i = 0; i < s->n_rows; i++)

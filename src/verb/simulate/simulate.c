@@ -138,7 +138,7 @@ rows_text(Ctx *ctx, const Simulation *s, const char *format, Text *out)
 		simulation_csv(s, out);
 	else
 		simulation_text(s, out);
-	if (s->n_rows == 1 && strcmp(format, "text") == 0)
+	if (s->n_rows == 1 && !s->p.by_memory && strcmp(format, "text") == 0)
 		TRY(critical_path_text(ctx, s, &s->row[0], out));
 	return out->failed ? fail_memory(ctx) : OK;
 }
@@ -167,7 +167,9 @@ static Status
 simulate_all(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *format, Simulation *s)
 {
 	int64_t most_kept = -1;
-	if (sizes->n == 1 && strcmp(format, "text") == 0)
+	if (s->p.by_memory && opt->value[OPT_TRACE])
+		return fail(ctx, USAGE, "--trace: ranks share memory, by their parameters: want ranks that have links");
+	if (sizes->n == 1 && !s->p.by_memory && strcmp(format, "text") == 0)
 		most_kept = LIMIT_SIM_KEPT;
 	if (sizes->n == 1 && opt->value[OPT_TRACE])
 		most_kept = INT64_MAX;

@@ -2,6 +2,7 @@
 #ifndef BLINK_VERB_SIMULATION_H
 #define BLINK_VERB_SIMULATION_H
 
+#include "base/json_write.h"
 #include "base/text.h"
 #include "simulate/msccl.h"
 #include "verb/request.h"
@@ -53,6 +54,8 @@ unsigned assumed_latency(const Simulation *s);
 
 void simulation_text(const Simulation *s, Text *out);
 void simulation_csv(const Simulation *s, Text *out);
+/* As files of parameters have them, and the JSON of a simulation. */
+void simulation_parameters(JsonWriter *w, const char *name, const SimParameters *p);
 void simulation_json(const Simulation *s, Text *out);
 
 /* A run of steps of the critical path: chunks first to last of one hop, one after the other, or one chunk. */
