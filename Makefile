@@ -111,6 +111,8 @@ help:
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
+	@echo "make bench-predicted  simulated times beside measured ones, of ranks of this machine that share memory; as root;"
+	@echo "                  BENCH_PREDICTED=links: over links of known rates"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1,"
 	@echo "                  and bench-gpu-rates, over sizes, with the cost of fences; BEFORE=DIR: beside another build"
 	@echo "make asan         unit tests and corpora under AddressSanitizer and UBSan; also: ubsan, tsan, and with CC=clang msan"
@@ -642,6 +644,9 @@ bench-gpu bench-gpu-sets bench-gpu-rates: all $(B)/tests/bench/gpu $(addprefix $
 .PHONY: bench-links
 bench-links: all $(B)/tests/job/launched
 	@BUILD=$(B) tests/bench/links.py $(BENCH_LINKS)
+.PHONY: bench-predicted
+bench-predicted: all $(B)/tests/job/launched
+	@BUILD=$(B) tests/bench/predicted.py $(BENCH_PREDICTED)
 bench-gpu:
 	@BUILD=$(B) tests/bench/gpu.sh $(BENCH_GPU)
 

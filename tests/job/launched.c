@@ -1,25 +1,36 @@
 /* One rank of a job that a script starts, on servers of its choice: ranks meet by a file.
  *
  *	launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES [COLLECTIVE]]]
+ *	launched RANK N DIRECTORY calls BYTES,BYTES... TIMES COLLECTIVE
  *
  * Rank 0 writes the unique id to DIRECTORY/id. check, rate, split: an allreduce of BYTES, in which every element is
  * checked; rate: TIMES more, or TIMES calls of COLLECTIVE (allgather, broadcast, reducescatter, alltoall; BYTES as
  * blink-schedule(5) counts M), of which rank 0 prints the least time until the last rank was done, "0.123 s"; split:
  * one more on a split that has all ranks. cut: one after the other until one fails, for 60 s at most. Each rank makes
  * DIRECTORY/flows.RANK after the first, and prints when one failed, in ms since DIRECTORY/cut appeared, and why: "812
- * ms: 12: rank 3 does not answer". */
+ * ms: 12: rank 3 does not answer". calls: TIMES calls of each size, or as many as go into some seconds, out of place;
+ * all ranks make each call at the same time, and each rank prints "BYTES BEGIN END" of every one, in ns of the
+ * machine's clock. */
 #include "blink.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_SECONDS = 30, LIMIT_SECONDS = 120 };
+enum { WAIT_SECONDS = 30, LIMIT_SECONDS = 120, CALLS_LEAST = 3, CALLS_SECONDS = 2 };
+
+/* Calls that come first, as memory of each place for short ones is taken when it is needed. */
+enum { CALLS_FIRST = 18, COUNT_SHORT = 1 << 18 };
+
+#define SOON_SECONDS 1e-3
+#define LOOK_SECONDS 200e-6
 
 static double
 seconds(clockid_t clock)
@@ -85,20 +96,21 @@ reduce(blinkComm_t comm, int rank, int n, float *data, size_t count)
 }
 
 static blinkResult_t
-call(const char *name, blinkComm_t comm, int rank, int n, float *data, size_t count)
+call(const char *name, blinkComm_t comm, int rank, int n, const float *in, float *out, size_t count)
 {
-	size_t block = count / (size_t)n;
-	float *own = data + block * (size_t)rank;
+	size_t block = count / (size_t)n, own = block * (size_t)rank;
 	if (strcmp(name, "allgather") == 0)
-		return blinkAllGather(own, data, block, blinkFloat32, comm, NULL);
+		return blinkAllGather(in + own, out, block, blinkFloat32, comm, NULL);
 	if (strcmp(name, "broadcast") == 0)
-		return blinkBroadcast(data, data, count, blinkFloat32, 0, comm, NULL);
+		return blinkBroadcast(in, out, count, blinkFloat32, 0, comm, NULL);
+	if (strcmp(name, "reduce") == 0)
+		return blinkReduce(in, out, count, blinkFloat32, blinkMax, 0, comm, NULL);
 	if (strcmp(name, "reducescatter") == 0)
-		return blinkReduceScatter(data, own, block, blinkFloat32, blinkMax, comm, NULL);
+		return blinkReduceScatter(in, out + own, block, blinkFloat32, blinkMax, comm, NULL);
 	if (strcmp(name, "alltoall") == 0)
-		return blinkAlltoAll(data, data + count, block, blinkFloat32, comm, NULL);
+		return blinkAlltoAll(in, out, block, blinkFloat32, comm, NULL);
 	if (strcmp(name, "allreduce") == 0)
-		return blinkAllReduce(data, data, count, blinkFloat32, blinkMax, comm, NULL);
+		return blinkAllReduce(in, out, count, blinkFloat32, blinkMax, comm, NULL);
 	return blinkInvalidArgument;
 }
 
@@ -113,11 +125,11 @@ static void
 time_calls(const char *name, blinkComm_t comm, int rank, int n, float *data, size_t count, int times)
 {
 	double least = 1e9;
-	float one = 1;
+	float one = 1, *out = strcmp(name, "alltoall") == 0 ? data + count : data;
 	for (int i = 0; i < times; i++) {
 		wait_for_all(comm, &one);
 		double start = seconds(CLOCK_MONOTONIC);
-		need_call(call(name, comm, rank, n, data, count), name, comm);
+		need_call(call(name, comm, rank, n, data, out, count), name, comm);
 		need_call(blinkCommWait(comm, 0), "wait", comm);
 		if (strcmp(name, "allreduce") != 0)
 			wait_for_all(comm, &one);
@@ -126,6 +138,56 @@ time_calls(const char *name, blinkComm_t comm, int rank, int n, float *data, siz
 	}
 	if (rank == 0)
 		printf("%.4f s\n", least);
+}
+
+/* The same moment for all ranks, soon. Those that have no processor of their own sleep until
+ * then, others look at the clock at last, as to wake up takes long. */
+static void
+begin_together(blinkComm_t comm, bool alone)
+{
+	double at = seconds(CLOCK_MONOTONIC) + SOON_SECONDS;
+	need_call(blinkAllReduce(&at, &at, 1, blinkFloat64, blinkMax, comm, NULL), "allreduce", comm);
+	need_call(blinkCommWait(comm, 0), "wait", comm);
+	double until = alone ? at - LOOK_SECONDS : at;
+	struct timespec t = { (time_t)until, (long)((until - (double)(time_t)until) * 1e9) };
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	while (seconds(CLOCK_MONOTONIC) < at)
+		;
+}
+
+/* sizes: bytes, separated by commas. Calls that take long are fewer; all ranks know of the longest. */
+static void
+print_calls(const char *name, blinkComm_t comm, int rank, int n, char *sizes, int times)
+{
+	int processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
+	bool alone = processors >= n;
+	cpu_set_t own;
+	CPU_ZERO(&own);
+	CPU_SET(rank % processors, &own);
+	if (alone)
+		sched_setaffinity(0, sizeof own, &own);
+	prctl(PR_SET_TIMERSLACK, 1);
+	for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ",")) {
+		size_t count = strtoull(size, NULL, 10) / sizeof(float);
+		float *data = calloc(2 * count + 1, sizeof *data), spent = 0;
+		if (!data)
+			need(blinkOutOfMemory, "memory", "");
+		memset(data, 0, 2 * count * sizeof *data);
+		for (int i = -CALLS_FIRST; i < times && (i < CALLS_LEAST || spent < CALLS_SECONDS); i++) {
+			if (count > COUNT_SHORT && i < -CALLS_LEAST)
+				continue;
+			begin_together(comm, alone);
+			double start = seconds(CLOCK_MONOTONIC);
+			need_call(call(name, comm, rank, n, data + count, data, count), name, comm);
+			need_call(blinkCommWait(comm, 0), "wait", comm);
+			double end = seconds(CLOCK_MONOTONIC);
+			if (i >= 0)
+				printf("%s %.0f %.0f\n", size, start * 1e9, end * 1e9);
+			spent += (float)(end - start);
+			wait_for_all(comm, &spent);
+		}
+		free(data);
+	}
 }
 
 static void
@@ -180,7 +242,8 @@ main(int argc, char **argv)
 	blinkComm_t comm;
 	blinkError_t error = { "" };
 	if (argc < 5) {
-		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|split|cut [BYTES [TIMES [COLLECTIVE]]]\n");
+		fprintf(stderr, "usage: launched RANK N DIRECTORY check|rate|split|cut|calls [BYTES [TIMES "
+		    "[COLLECTIVE]]]\n");
 		return 2;
 	}
 	int rank = atoi(argv[1]), n = atoi(argv[2]), failed = 0;
@@ -194,6 +257,8 @@ main(int argc, char **argv)
 	need(blinkCommInitRank(&comm, n, &id, rank, NULL, &error), "init", error.text);
 	if (strcmp(argv[4], "cut") == 0) {
 		failed = until_cut(comm, rank, argv[3], data, count);
+	} else if (strcmp(argv[4], "calls") == 0 && argc > 7) {
+		print_calls(argv[7], comm, rank, n, argv[5], times);
 	} else {
 		reduce(comm, rank, n, data, count);
 		if (strcmp(argv[4], "rate") == 0)

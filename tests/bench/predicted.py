@@ -1,0 +1,261 @@
+#!/usr/bin/env python3
+"""Simulated times beside measured ones: of schedules of every algorithm, over shared memory and over links.
+
+usage: make bench-predicted [BENCH_PREDICTED="..."], as root, which links and the priority of ranks take
+
+Ranks are processes of this machine. `memory`: they share its memory. `links`: each is in a network namespace with a
+link of a known rate to one switch, in either direction (tests/bench/links.py), and they reach each other by TCP. All
+ranks make each call at the same time; a call takes from the first that begins to the last that ends. Of a point, which
+is a schedule and a size, the median of the calls of a process counts, and of several processes that are started anew
+the median of these. Ranks have a real-time priority, so that other programs do not count.
+
+blinkc fit is given some of the schedules, and blinkc simulate all of them. Printed are the share of points whose
+simulated time is within 15 % of what was measured, by ranks, sizes, collectives and algorithms; how many of a point's
+own repetitions are that near to each other, which is what a prediction can reach; the worst points; and how often the
+algorithm with the least simulated time is the fastest that was measured.
+"""
+import argparse
+import collections
+import hashlib
+import json
+import math
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import links
+
+NEAR = 1.15
+BURST = "3100"  # what a link lets pass at once after a rest: small messages shall be shaped, too
+CHOICE = 1.10  # a choice that is slower than the fastest by more is a bad one
+SIZES = "1K,4K,16K,64K,256K,1M,4M,16M,64M"
+ALGORITHMS = ("trees,onehop,threephase,ring,shared-ring,reducescatter-allgather,chain,direct,knomial,"
+              "double-binary-tree,scatter-allgather,halving-doubling,recursive-doubling,bruck,hierarchical-ring,bine")
+# Where the search of blinkc fit begins. A network's steps do not wait for a thread, and adding is beside them.
+FIRST = {"memory": {"by_memory": 1, "call": 1.5, "reduce": 80},
+         "links": {"call": 20, "step": 40, "at_once": 0, "reduce": 0, "by_length": 1,
+                   "efficiency": {"nvlink": links.GOODPUT}, "latency": {"nvlink": 2}}}
+
+Point = collections.namedtuple("Point", "ranks collective algorithm size")
+
+
+def bytes_of(text):
+    return int(text[:-1]) << {"K": 10, "M": 20, "G": 30}[text[-1]] if text[-1] in "KMG" else int(text)
+
+
+def schedules(build, args, n, folder):
+    """(collective, algorithm): its file, of those that are the same the first alone."""
+    found, seen = {}, set()
+    for collective in args.collectives.split(","):
+        for algorithm in args.algorithms.split(","):
+            path = f"{folder}/{n}-{collective}-{algorithm}.json"
+            words = [f"{build}/blinkc", "-q", "--synthetic", f"gpu:{n} switch:{args.rate}", "-c", collective, "-a",
+                     algorithm, "-o", path]
+            if subprocess.run(words, capture_output=True).returncode:
+                continue  # there is no such schedule
+            with open(path) as file:
+                plan = json.load(file)
+            trees = json.dumps([collective, plan["trees"]], sort_keys=True)
+            digest = hashlib.sha256(trees.encode()).digest()
+            if digest not in seen:
+                found[collective, algorithm] = path
+            seen.add(digest)
+    return found
+
+
+def run(args, build, n, collective, path, sizes, lab):
+    """us of every call, by size."""
+    environment = dict(os.environ, BLINK_SCHEDULES=path, BLINK_SMALL="0", BLINK_TIMEOUT="60")
+    if lab:
+        environment.update(BLINK_SOCKET_IFNAME="=rank", BLINK_PIN="0")
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = []
+        for rank in range(n):
+            inside = ["ip", "netns", "exec", lab.name(lab.gpus[rank])] if lab else []
+            own = dict(environment, BLINK_HOST_ID=f"host{rank}") if lab else environment
+            ranks.append(subprocess.Popen(inside + args.priority + [
+                f"{build}/tests/job/launched", str(rank), str(n), folder, "calls", ",".join(map(str, sizes)),
+                str(args.times), collective], env=own, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        said = [rank.communicate()[0] for rank in ranks]
+    failed = [text for rank, text in zip(ranks, said) if rank.returncode]
+    if failed:
+        raise RuntimeError(f"{path}: {failed[0].strip()[-300:]}")
+    took = collections.defaultdict(list)
+    for calls in zip(*(text.splitlines() for text in said)):
+        of = [tuple(map(int, call.split())) for call in calls]
+        took[of[0][0]].append((max(end for _, _, end in of) - min(begin for _, begin, _ in of)) / 1e3)
+    return took
+
+
+def measure(args, build, plans, lab_of):
+    """Point: the median of each process."""
+    points = collections.defaultdict(list)
+    sizes = [bytes_of(size) for size in args.sizes.split(",")]
+    for _ in range(args.repeat):
+        for n, files in plans.items():
+            lab = lab_of(n)
+            try:
+                for (collective, algorithm), path in files.items():
+                    for size, took in run(args, build, n, collective, path, sizes, lab).items():
+                        points[Point(n, collective, algorithm, size)].append(statistics.median(took))
+            finally:
+                if lab:
+                    lab.close()
+    return points
+
+
+def fit(args, build, plans, points, folder):
+    """The file of parameters, by every N-th schedule."""
+    given, times, fitted = f"{folder}/given.json", f"{folder}/times.csv", args.parameters or f"{folder}/fitted.json"
+    first = dict(FIRST[args.transport], cores=os.cpu_count())
+    with open(given, "w") as file:
+        json.dump({"host": first}, file)
+    names = sorted({point[:3] for point in points})
+    with open(times, "w") as file:
+        for i, name in enumerate(names):
+            for point in sorted(point for point in points if point[:3] == name and i % args.fit_every == 0):
+                file.write(f"{plans[point.ranks][name[1:]]},{point.size},{statistics.median(points[point]):.3f}\n")
+    if not args.parameters:
+        done = subprocess.run([f"{build}/blinkc", "fit", times, "--parameters", given, "-o", fitted],
+                              capture_output=True, text=True)
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip())
+        print(f"# {done.stderr.strip()}")
+        with open(fitted) as file:
+            print("# " + json.dumps({k: v for k, v in json.load(file)["host"].items() if k in first
+                                     or args.transport == "memory" and not isinstance(v, dict)}))
+    return fitted
+
+
+def predict(build, plans, points, parameters):
+    predicted = {}
+    for name in {point[:3] for point in points}:
+        sizes = sorted(point.size for point in points if point[:3] == name)
+        done = subprocess.run([f"{build}/blinkc", "simulate", "-q", plans[name[0]][name[1:]], "--executor", "host",
+                               "--parameters", parameters, "--size", ",".join(map(str, sizes)), "--format", "csv"],
+                              capture_output=True, text=True, check=True)
+        for line in done.stdout.splitlines()[1:]:
+            words = line.split(",")
+            predicted[Point(*name, int(words[0]))] = float(words[4])
+    return predicted
+
+
+def near(a, b):
+    return max(a, b) <= NEAR * min(a, b)
+
+
+def share(of):
+    return f"{100 * sum(of) / len(of):5.1f} %" if of else "   none"
+
+
+def choice(points, measured, predicted):
+    """Of each collective, number of ranks and size: what the choice takes by what the fastest takes."""
+    loss = {}
+    for key in {(point.ranks, point.collective, point.size) for point in points}:
+        of = [point for point in points if (point.ranks, point.collective, point.size) == key]
+        if len(of) > 1:
+            loss[key] = measured[min(of, key=predicted.get)] / min(measured[point] for point in of)
+    return loss
+
+
+def report(args, points, predicted):
+    measured = {point: statistics.median(took) for point, took in points.items()}
+    again = [near(a, b) for took in points.values() for a, b in zip(took, took[1:])]
+    print(f"# {'':34} points  within {round(100 * NEAR - 100)} %  simulated / measured")
+    for what, field in ("all", None), ("ranks", 0), ("bytes", 3), ("collective", 1), ("algorithm", 2):
+        for value in sorted({point[field] for point in points}) if field is not None else [""]:
+            of = [point for point in points if field is None or point[field] == value]
+            ratio = statistics.median(predicted[point] / measured[point] for point in of)
+            print(f"  {what:10} {value!s:24} {len(of):6} {share([near(predicted[p], measured[p]) for p in of]):>11} "
+                  f"{ratio:12.2f}")
+    print(f"# two repetitions of the same measurement: {share(again)} within {round(100 * NEAR - 100)} % of each other")
+    loss = choice(points, measured, predicted)
+    if loss:
+        worst = max(loss, key=loss.get)
+        print(f"# the choice of {len(loss)}: the very fastest {share([x <= 1 for x in loss.values()])}, "
+              f"at most {round(100 * CHOICE - 100)} % slower {share([x <= CHOICE for x in loss.values()])}, "
+              f"{round(100 * NEAR - 100)} % {share([x <= NEAR for x in loss.values()])}; the worst {loss[worst]:.2f} "
+              f"times, {worst[1]} of {worst[2]} bytes over {worst[0]} ranks")
+    far = sorted(points, key=lambda point: -abs(math.log(predicted[point] / measured[point])))
+    for point in far[:args.worst]:
+        print(f"# {predicted[point] / measured[point]:5.2f}: {point.ranks} ranks, {point.collective} "
+              f"{point.algorithm}, {point.size} bytes: simulated {predicted[point]:.1f} us, measured "
+              + " ".join(f"{took:.1f}" for took in points[point]))
+    return 100 * sum(near(predicted[p], measured[p]) for p in points) / len(points)
+
+
+def keep(path, points):
+    with open(path, "w") as file:
+        for point, took in points.items():
+            file.write(",".join(map(str, point)) + "," + ",".join(f"{t:.3f}" for t in took) + "\n")
+
+
+def kept(path):
+    points = {}
+    with open(path) as file:
+        for words in (line.split(",") for line in file):
+            points[Point(int(words[0]), words[1], words[2], int(words[3]))] = [float(took) for took in words[4:]]
+    return points
+
+
+def open_lab(build, args, n, folder):
+    path = f"{folder}/{n}.topology.json"
+    subprocess.run([f"{build}/blinkc", "topology", "-q", "--synthetic", f"gpu:{n} switch:{args.rate}", "-o", path],
+                   check=True)
+    with open(path) as file:
+        lab = links.Lab(json.load(file), 8000 * links.NOMINAL, "nvlink", BURST)  # Mbit/s of GB/s
+    try:
+        lab.open()
+    except RuntimeError:
+        lab.close()
+        raise
+    return lab
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("transport", nargs="?", choices=("memory", "links"), default="memory")
+    parser.add_argument("--ranks", default="2,4,8")
+    parser.add_argument("--collectives", default="allreduce,broadcast,allgather,reducescatter")
+    parser.add_argument("--algorithms", default=ALGORITHMS)
+    parser.add_argument("--sizes", default=SIZES)
+    parser.add_argument("--rate", type=float, default=0.025, help="GB/s of a link; 0.025, which is 200 Mbit/s")
+    parser.add_argument("--times", type=int, default=15, help="calls of a process; 15")
+    parser.add_argument("--repeat", type=int, default=3, help="processes; 3")
+    parser.add_argument("--fit-every", type=int, default=5, help="blinkc fit gets every N-th schedule; 5")
+    parser.add_argument("--parameters", metavar="FILE", help="these, and no fit")
+    parser.add_argument("--keep", metavar="FILE", help="what was measured")
+    parser.add_argument("--kept", metavar="FILE", help="measure nothing: what --keep wrote")
+    parser.add_argument("--worst", type=int, default=10, help="points that are printed")
+    parser.add_argument("--want", type=float, default=0, help="exit status 1 if fewer %% are within 15 %%")
+    args = parser.parse_args()
+    build = os.environ.get("BUILD", "build")
+    needs = ["chrt"] + (["ip", "tc"] if args.transport == "links" else [])
+    missing = [name for name in needs if not shutil.which(name)]
+    if missing or os.geteuid() != 0:
+        print(f"skipped: want {', '.join(missing) if missing else 'root'}")
+        return 0
+    args.priority = ["chrt", "-r", "10"]
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            plans = {n: schedules(build, args, n, folder) for n in map(int, args.ranks.split(","))}
+            points = kept(args.kept) if args.kept else measure(
+                args, build, plans, lambda n: open_lab(build, args, n, folder) if args.transport == "links" else None)
+            if args.keep:
+                keep(args.keep, points)
+            print(f"# {args.transport}: {os.cpu_count()} processors, the median of {args.times} calls or fewer, "
+                  f"{args.repeat} times")
+            got = report(args, points, predict(build, plans, points, fit(args, build, plans, points, folder)))
+        except RuntimeError as error:
+            print(f"failed: {error}")
+            return 1
+    return got < args.want
+
+
+if __name__ == "__main__":
+    sys.exit(main())
