@@ -345,20 +345,21 @@ warn_of_settings(const struct rank_comm *r, const blinkConfig_t *config)
 	static atomic_uint said;	/* of this process: a bit for each line */
 	bool has[N_SETTING_NEEDS];
 	char names[200];
-	if (r->self.rank != 0 || !debug_on(DEBUG_WARN))
+	if (r->self.rank != 0 || !debug_on(DEBUG_SETTING))
 		return;
 	settings_unknown(names, sizeof names);
 	if (*names && !(atomic_fetch_or(&said, 1u << UNKNOWN) & 1u << UNKNOWN))
-		debug_say(DEBUG_WARN, 0, "%s: no such setting: libblink(3) has them all", names);
+		debug_say(DEBUG_SETTING, 0, "%s: no such setting: libblink(3) has them all", names);
 	settings_overridden(config, names, sizeof names);
-	if (*names && !(atomic_fetch_or(&said, 1u << OVERRIDDEN) & 1u << OVERRIDDEN))
+	if (*names && debug_on(DEBUG_WARN) && !(atomic_fetch_or(&said, 1u << OVERRIDDEN) & 1u << OVERRIDDEN))
 		debug_say(DEBUG_WARN, 0, "%s: no effect, as the program sets another value", names);
 	find_needs(r, has);
 	for (int i = 0; i < N_SETTING_NEEDS; i++) {
 		settings_that_need((enum setting_need)i, names, sizeof names);
-		if (!has[i] && *names && !(atomic_fetch_or(&said, 1u << i) & 1u << i))
-			debug_say(DEBUG_WARN, 0, "%s: no effect without %s", names,
-			    setting_need_text((enum setting_need)i));
+		/* One server or buffers on hosts may be right; to name a GPU of no index never is. */
+		enum debug_level at = i == NEEDS_INDEX || i == NEEDS_GPU_LIST ? DEBUG_SETTING : DEBUG_WARN;
+		if (!has[i] && *names && debug_on(at) && !(atomic_fetch_or(&said, 1u << i) & 1u << i))
+			debug_say(at, 0, "%s: no effect without %s", names, setting_need_text((enum setting_need)i));
 	}
 }
 

@@ -7,6 +7,7 @@
 #include "support/error.h"
 #include "schedule/schedule.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,6 +182,16 @@ warn_of_links(const struct rank_comm *r, const Choice *choice)
 	    l.from, peer, l.wanted, l.found);
 }
 
+/* That none of the schedules that were named is used is said unasked, but once. */
+static enum debug_level
+level_of(const struct rank_comm *r, const Choice *choice)
+{
+	static atomic_bool said;
+	if (!choice->unserved || r->self.rank != 0)
+		return DEBUG_INFO;
+	return atomic_exchange(&said, true) ? DEBUG_WARN : DEBUG_SETTING;
+}
+
 /* The schedule of a file is needed only meanwhile, unless the library keeps it. */
 static int
 make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct plan **out, struct blink_error *err)
@@ -198,9 +209,8 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	if (choose(ctx, r, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, ctx);
 	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
-		debug_say(choice.unserved && r->self.rank == 0 ? DEBUG_WARN : DEBUG_INFO, r->self.rank,
-		    "%s of %lld to %lld bytes: %s", collective_name(call->coll), (long long)plan->from_bytes,
-		    (long long)plan->to_bytes, plan->flat ? "flat, built in" : is_exchange(r, &choice, bytes)
+		debug_say(level_of(r, &choice), r->self.rank, "%s of %lld to %lld bytes: %s",
+		    collective_name(call->coll), (long long)plan->from_bytes, (long long)plan->to_bytes, plan->flat ? "flat, built in" : is_exchange(r, &choice, bytes)
 		    ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
 	free(ctx);

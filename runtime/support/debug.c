@@ -16,7 +16,8 @@
 #include <unistd.h>
 
 static const char *const level_names[] = {
-	[DEBUG_NONE] = "NONE", [DEBUG_WARN] = "WARN", [DEBUG_INFO] = "INFO", [DEBUG_TRACE] = "TRACE"
+	[DEBUG_NONE] = "NONE", [DEBUG_SETTING] = "WARN", [DEBUG_WARN] = "WARN", [DEBUG_INFO] = "INFO",
+	[DEBUG_TRACE] = "TRACE"
 };
 
 enum { N_LEVELS = sizeof level_names / sizeof *level_names, UNREAD = -1, LINE = 1024 };
@@ -131,18 +132,19 @@ static void
 read_environment(void)
 {
 	const char *wanted = getenv("BLINK_DEBUG"), *path = secure_getenv("BLINK_DEBUG_FILE");
-	int found = 0;
+	int found = DEBUG_SETTING;
 	if (gethostname(host, sizeof host - 1) != 0 || !*host)
 		strcpy(host, "localhost");
 	host[strcspn(host, ".")] = '\0';
 	if (wanted && *wanted) {
-		while (found < N_LEVELS && strcasecmp(level_names[found], wanted) != 0)
-			found++;
-		if (found > DEBUG_NONE && path && *path)
+		found = N_LEVELS - 1;
+		while (found >= 0 && strcasecmp(level_names[found], wanted) != 0)
+			found--;
+		if (found != DEBUG_NONE && path && *path)
 			open_file(path);
-		if (found == N_LEVELS) {
+		if (found < 0) {
 			found = DEBUG_WARN;
-			say(DEBUG_WARN, -1, "BLINK_DEBUG: \"%.100s\": want WARN, INFO or TRACE", wanted);
+			say(DEBUG_WARN, -1, "BLINK_DEBUG: \"%.100s\": want NONE, WARN, INFO or TRACE", wanted);
 		}
 	}
 	__atomic_store_n(&level, found, __ATOMIC_RELEASE);

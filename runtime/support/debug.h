@@ -1,8 +1,9 @@
-/* Messages for people: BLINK_DEBUG=WARN|INFO|TRACE, to standard error or to BLINK_DEBUG_FILE. */
+/* Messages for people: BLINK_DEBUG=NONE|WARN|INFO|TRACE, to standard error or to BLINK_DEBUG_FILE. */
 #ifndef BLINK_DEBUG_H
 #define BLINK_DEBUG_H
 
-enum debug_level { DEBUG_NONE, DEBUG_WARN, DEBUG_INFO, DEBUG_TRACE };
+/* DEBUG_SETTING: a variable BLINK_* that does not do what was meant, which is said unless BLINK_DEBUG is NONE. */
+enum debug_level { DEBUG_NONE, DEBUG_SETTING, DEBUG_WARN, DEBUG_INFO, DEBUG_TRACE };
 
 /* Is that level asked for? Cheap: one load once the environment has been read. */
 int debug_on(enum debug_level level);

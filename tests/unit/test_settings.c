@@ -340,7 +340,7 @@ test_debug(void)
 	pid = say_in_child("INFO", "");
 	ok(pid && count("TRACE") == 0 && lines_are_whole(pid), "INFO: lines of threads do not mix");
 	pid = say_in_child("loud", "");
-	ok(pid && count("\n") == 2 && strstr(page, "BLINK_DEBUG: \"loud\": want WARN, INFO or TRACE\n"),
+	ok(pid && count("\n") == 2 && strstr(page, "BLINK_DEBUG: \"loud\": want NONE, WARN, INFO or TRACE\n"),
 	    "an unknown level");
 	snprintf(pattern, sizeof pattern, "%s/log.%%p.%%x.%%h", folder);
 	pid = say_in_child("INFO", pattern);
