@@ -92,6 +92,7 @@ POINTERS = {
     "rank_comm_wait": "engine_wait$",
     "wait_for": "engine_(wait|last_call)$",
     "blinkCommLastCall": "engine_last_call$",
+    "blinkCommProbe": "engine_probe$",
     "rank_memory_new": HOST + "memory_open$",
     "rank_memory_free": HOST + "memory_close$",
     "memory_close_all": HOST + "memory_close$",

@@ -179,7 +179,7 @@ def verdict(name, build):
             if not new:
                 return None, f"does not apply to {path}"
             write(path, new)
-        os.environ.update(BUILD=build, program=head.get("program", ""))
+        os.environ.update(BUILD=build, unit_program=head.get("program", ""))
         wrong = make([f"B={build}", *goals(head, build)])
         if wrong:
             return None, wrong

@@ -1,9 +1,10 @@
-# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under sanitizers. $program:
+# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under sanitizers. $unit_program:
 # that one alone.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
 kinds=("")
+only=${unit_program:-*}
 [ ! "$full" ] || kinds+=(asan/)
 [ ! "$full" ] || kinds+=(tsan/)
 # Threads are in the runtime only.
@@ -12,7 +13,7 @@ threaded+='gpu_memory|gpu_relay|kernels|virtual_.*)$'
 for kind in "${kinds[@]}"; do
 	# ThreadSanitizer does not survive UCX's shared memory, where it looks for a shadow of 500 TB.
 	[ "$kind" != tsan/ ] || export UCX_TLS=tcp
-	for source in tests/unit/${program:-*}.c; do
+	for source in tests/unit/$only.c; do
 		name=$(basename "$source" .c)
 		[ "$kind" = tsan/ ] && [[ ! $name =~ $threaded ]] && continue
 		program=$build/${kind}tests/unit/$name

@@ -4,9 +4,8 @@
  *     gpu0 -- plx0 -- nic0 -- rail 0        gpu0: 24 GB/s to rail 0
  *     gpu1 --/    \-- nic1 -- rail 1        gpu1: 24 GB/s to rail 1
  */
-#include "plan/pack/cluster/servers.h"
-
 #include "base/array.h"
+#include "plan/pack/cluster/servers.h"
 
 #include <string.h>
 
@@ -479,8 +478,8 @@ Status
 cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *out)
 {
 	const struct uplink *from = &c->uplink[UPLINK_OUT][out_uplink], *to = &c->uplink[UPLINK_IN][in_uplink];
-	const struct uplink *uplink[3] = { from, &c->between[(size_t)from->network * (size_t)c->n_networks
-	    + (size_t)to->network], to };
+	size_t between = (size_t)from->network * (size_t)c->n_networks + (size_t)to->network;
+	const struct uplink *uplink[3] = { from, &c->between[between], to };
 	int *link, n = 0;
 	TRY(NEW(c->ctx, link, from->n + uplink[1]->n + to->n));
 	for (int i = 0; i < 3; n += uplink[i++]->n)
@@ -495,8 +494,7 @@ cluster_sides_agree(const Cluster *c)
 {
 	bool same = c->n_uplinks[0] == c->n_uplinks[1];
 	for (int i = 0; same && i < c->n_uplinks[0]; i++)
-		same = c->uplink[0][i].rank == c->uplink[1][i].rank
-		    && c->uplink[0][i].network == c->uplink[1][i].network
+		same = c->uplink[0][i].rank == c->uplink[1][i].rank && c->uplink[0][i].network == c->uplink[1][i].network
 		    && c->uplink[0][i].capacity == c->uplink[1][i].capacity;
 	return same;
 }

@@ -39,6 +39,28 @@ unequal_add_piece(struct plan *p, int h, int s, int uplink, int own, int64_t len
 	return OK;
 }
 
+const struct piece *
+unequal_piece_at(const struct plan *p, int h, int s, int64_t at)
+{
+	int i = p->first[(size_t)h * (size_t)p->c.n_servers + (size_t)s];
+	while (p->piece[i].end <= at)
+		i = p->piece[i].next;
+	return &p->piece[i];
+}
+
+int64_t
+unequal_pieces_end(const struct plan *p, int h, int64_t begin)
+{
+	int64_t end = p->hub[h].length;
+	for (int s = 0; s < p->c.n_servers; s++)
+		if (s != p->hub[h].server && unequal_piece_at(p, h, s, begin)->end < end)
+			end = unequal_piece_at(p, h, s, begin)->end;
+	for (int i = p->first_copy[h]; i >= 0; i = p->copy[i].next)
+		if (p->copy[i].begin > begin && p->copy[i].begin < end)
+			end = p->copy[i].begin;
+	return end;
+}
+
 bool
 unequal_joined(const struct plan *p, int own, int uplink)
 {

@@ -64,6 +64,12 @@ int unequal_like_uplink(const struct plan *p, int own, int own_server, int s);
 /* One more part of the trees of hub h, by these uplinks to server s. */
 Status unequal_add_piece(struct plan *p, int h, int s, int uplink, int own, int64_t length);
 
+/* That of hub h by which trees at this weight enter server s. */
+const struct piece *unequal_piece_at(const struct plan *p, int h, int s, int64_t at);
+
+/* Where the entries of hub h next change after `begin`. */
+int64_t unequal_pieces_end(const struct plan *p, int h, int64_t begin);
+
 /* Lengths of hubs and pieces of an allreduce by a linear program over types of servers: in each network trees enter the
  * servers that have it, and the rest of them over other networks, divided equally among servers of a type.
  * *good: false: it has no solution, or is too large; p->hub and all pieces are as before. Fails: NO_MEMORY. */

@@ -44,29 +44,6 @@ struct spread {
 
 /* ---- slots ---- */
 
-static const struct piece *
-piece_at(const struct plan *p, int h, int s, int64_t at)
-{
-	int i = p->first[(size_t)h * (size_t)p->c.n_servers + (size_t)s];
-	while (p->piece[i].end <= at)
-		i = p->piece[i].next;
-	return &p->piece[i];
-}
-
-/* Where the entries of hub h next change. */
-static int64_t
-end_of(const struct plan *p, int h, int64_t begin)
-{
-	int64_t end = p->hub[h].length;
-	for (int s = 0; s < p->c.n_servers; s++)
-		if (s != p->hub[h].server && piece_at(p, h, s, begin)->end < end)
-			end = piece_at(p, h, s, begin)->end;
-	for (int i = p->first_copy[h]; i >= 0; i = p->copy[i].next)
-		if (p->copy[i].begin > begin && p->copy[i].begin < end)
-			end = p->copy[i].begin;
-	return end;
-}
-
 static int
 compare_slots(const void *a, const void *b)
 {
@@ -82,7 +59,7 @@ list_slots(struct spread *m)
 	int n = 0;
 	for (int h = 0; h < p->n_hubs; h++)
 		for (int64_t begin = 0, end; begin < p->hub[h].length; begin = end) {
-			end = end_of(p, h, begin);
+			end = unequal_pieces_end(p, h, begin);
 			if (m->slot)
 				m->slot[n] = (struct slot){ h, n, begin, end };
 			n++;
@@ -117,7 +94,7 @@ find_entries(struct spread *m, const struct slot *slot)
 	memset(m->main, 0, (size_t)p->topo->n_ranks * sizeof *m->main);
 	put_entry(m, hub->rank, -1, -1, true);
 	for (int s = 0; s < p->c.n_servers; s++) {
-		const struct piece *piece = s == hub->server ? NULL : piece_at(p, slot->hub, s, slot->begin);
+		const struct piece *piece = s == hub->server ? NULL : unequal_piece_at(p, slot->hub, s, slot->begin);
 		if (piece)
 			put_entry(m, leaf[piece->uplink].rank, piece->own, piece->uplink, true);
 	}

@@ -476,14 +476,13 @@ pack_shallower(Ctx *ctx, const Topology *topo, const Packing *pack, Packing **ou
 	*out = NULL;
 	TRY(TEMP(ctx, work, topo->n_ranks));
 	TRY(TEMP(ctx, edge, topo->n_ranks));
-	int depth = pack_depth(pack, work);
+	int depth = pack_depth(pack, work), now;
 	if (!is_served(topo, pack, depth))
 		return OK;
 	TRY(new_exchange(ctx, topo, pack, &x));
 	if (depth > x.goal)
 		exchange_all(ctx, &x);
-	int now = depth_of_all(&x);
-	if (now < depth) {
+	if ((now = depth_of_all(&x)) < depth) {
 		TRY(NEW(ctx, less, 1));
 		*less = *pack;
 		TRY(NEW(ctx, less->tree, pack->n_trees));
