@@ -29,7 +29,7 @@ enum {
 	LIMIT_TREE_EDGES = 1 << 22,	/* edges of all trees together: an allgather of 2048 ranks has a little less;
 					 * 32 bytes each over two links, and 0.6 us to read and check */
 	LIMIT_PAIR_RANKS = 4096,	/* of tables of all pairs of ranks: 24 bytes each */
-	LIMIT_SHARED_RANKS = 1024,	/* that share memory, of one server, in the simulator: events are sought among all */
+	LIMIT_SHARED_RANKS = 1024,	/* that share memory, simulated: each event is looked for among all */
 	LIMIT_COMM_RANKS = 65536,	/* of a communicator, as LIMIT_RANKS */
 	LIMIT_IMAGES = 1 << 18,		/* trees of a compact schedule, of which representatives are listed: 4 for each
 					 * of 65536 ranks, 16 of 16384. To take its part, a rank counts what those

@@ -132,8 +132,8 @@ typedef struct {
 /* A topology file that names those of its servers. */
 void cluster_write(const ClusterRequest *ask, Text *out);
 
-/* What is implausible for the model of the GPUs, if that is known: of links of these classes (bits), and whether there
- * are any such links at all. As topo_lint, with rule LINT_MODEL. */
+/* What is implausible for the model of the GPUs, or if that is not known for any: of links of these classes (bits), and
+ * of a known one whether there are any such links at all. As topo_lint, with rule LINT_MODEL. */
 Status topo_lint_model(Ctx *ctx, const Topology *topo, unsigned classes, LintFinding **out, int *n);
 
 /* ---- schedules: blink-schedule(5) ---- */

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PCIE_LEAST 1.0			/* GB/s */
+
 struct model_lint {
 	Ctx *ctx;
 	const Topology *topo;
@@ -49,17 +51,22 @@ links_of(const Topology *topo, int r, LinkClass class)
 	return out;
 }
 
-/* A GPU with PCIe slower than a quarter of what it has: fewer lanes than 4, or an idle link. */
+/* A GPU with PCIe slower than a quarter of what it has: fewer lanes than 4, or an idle link. Of a model that is not
+ * known, slower than any: two lanes of generation 3 have twice that. */
 static Status
 look_at_pcie(struct model_lint *lint, int r)
 {
 	char text[160];
-	double want = (double)pcie_capacity(16, lint->model->pcie) / 1e9;
+	double want = lint->model ? (double)pcie_capacity(16, lint->model->pcie) / 1e9 : 4 * PCIE_LEAST;
 	struct leaving pcie = links_of(lint->topo, r, LINK_PCIE);
 	if (pcie.count == 0 || 4 * pcie.most >= want)
 		return OK;
-	snprintf(text, sizeof text, "%.6g GB/s over pcie: want up to %.6g, as %s has x16 of generation %d", pcie.most,
-	    want, lint->model->name, lint->model->pcie);
+	if (!lint->model)
+		snprintf(text, sizeof text, "%.6g GB/s over pcie: want %g or more: an idle link, or not the way of its "
+		    "data to the CPU", pcie.most, PCIE_LEAST);
+	else
+		snprintf(text, sizeof text, "%.6g GB/s over pcie: want up to %.6g, as %s has x16 of generation %d",
+		    pcie.most, want, lint->model->name, lint->model->pcie);
 	return add(lint, lint->topo->vertex[r].id, text);
 }
 
@@ -103,14 +110,12 @@ topo_lint_model(Ctx *ctx, const Topology *topo, unsigned classes, LintFinding **
 {
 	struct model_lint lint = { .ctx = ctx, .topo = topo };
 	lint.model = topo->gpu_model ? gpu_model_find(topo->gpu_model) : NULL;
-	*n = 0;
-	if (!lint.model)
-		return OK;
-	TRY(look_for_links(&lint));
+	if (lint.model)
+		TRY(look_for_links(&lint));
 	for (int r = 0; r < topo->n_ranks; r++) {
 		if (classes >> LINK_PCIE & 1)
 			TRY(look_at_pcie(&lint, r));
-		if (classes >> lint.model->class & 1)
+		if (lint.model && classes >> lint.model->class & 1)
 			TRY(look_at_links(&lint, r));
 	}
 	TRY(NEW(ctx, *out, lint.n));

@@ -460,8 +460,8 @@ sim_shared(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 	struct shared s = { .ctx = ctx, .plan = plan, .ask = ask, .out = &result, .n_ranks = plan->sched->topo->n_ranks,
 		.cores = ask->p.cores ? (int)ask->p.cores : plan->sched->topo->n_ranks };
 	if (s.n_ranks > LIMIT_SHARED_RANKS)
-		return fail(ctx, LIMIT, "%s: by_memory: %d ranks share memory: want at most %d", plan->sched->topo->name,
-		    s.n_ranks, LIMIT_SHARED_RANKS);
+		return fail(ctx, LIMIT, "%s: by_memory: %d ranks share memory: want at most %d",
+		    plan->sched->topo->name, s.n_ranks, LIMIT_SHARED_RANKS);
 	TRY(count_links(&s));
 	ArenaMark programs = arena_mark(&ctx->run);
 	TRY(project_all(&s));

@@ -213,8 +213,9 @@ unasked() {
 	sed -n 's/^[^ ]* \[0\] BLINK WARN //; s/^\(allreduce of\) .*\(broadcast.r0.json\)/\1 \2/; /:\|^allreduce/p' \
 		"$work/rank.0" | sort
 }
-expect "without BLINK_DEBUG, of what cannot have been meant" test "$(unasked "BLINK_PORT=7 BLINK_BLOCKS=4 BLINK_GPU=gpu99 \
-	BLINK_NET=tcp")" = "$(grep '^BLINK_[GP]\|^allreduce' "$work/want")"
+expect "without BLINK_DEBUG, of what cannot have been meant" test \
+	"$(unasked "BLINK_PORT=7 BLINK_BLOCKS=4 BLINK_GPU=gpu99 BLINK_NET=tcp")" = \
+	"$(grep '^BLINK_[GP]\|^allreduce' "$work/want")"
 expect "BLINK_DEBUG=NONE: of nothing" test "$(unasked "BLINK_DEBUG=NONE BLINK_PORT=7")" = ""
 "$blinkc" batch -q topologies/dgx1v.xml -n 3 --distinct -o "$work/index" || not_ok "batch"
 export BLINK_CHUNK=64K BLINK_TIMEOUT=5m BLINK_DEBUG=WARN BLINK_DEBUG_FILE=$work/otherwise

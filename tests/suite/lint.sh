@@ -13,6 +13,21 @@ expect "all at once" cmp <("$blinkc" lint topologies/*) <(echo "$(ls topologies 
 expect "examples/odd7.xml has an odd GPU" cmp <("$blinkc" lint -q examples/odd7.xml) \
 	<(echo "examples/odd7.xml: gpu6: sibling: 2 nvlink links: want 5, as 6 of the 7 GPUs of odd7")
 
+# ---- machines that NCCL describes ----
+
+# finds NAME WORDS ARGUMENT...: lint ends with 10, and a line has these words
+finds() {
+	"$blinkc" lint -q "${@:3}" >"$work/found" 2>&1
+	expect "$1: exit $?, $(head -1 "$work/found")" grep -q "$2" "$work/found"
+}
+# PCIe as it is where data come another way: of GPUs whose model is not known, and of one that is.
+sed '/class="0x030200"/s/link_speed="8 GT.s" link_width="16"/link_speed="2.5 GT\/s" link_width="1"/' \
+	tests/foreign/nccl/nccl-dgx1v.xml >"$work/slow.xml"
+finds "PCIe slower than any GPU has" ': gpu0: model: 0.1875 GB/s over pcie: want 1 or more: ' "$work/slow.xml"
+finds "slower than this model has" ': gpu0: model: 0.1875 GB/s over pcie: want up to 12, as V100-SXM2 has' \
+	--gpu-model V100-SXM2 "$work/slow.xml"
+expect "a plain one is plausible" "$blinkc" lint -q --gpu-model V100-SXM2 tests/foreign/nccl/nccl-dgx1v.xml
+
 # ---- changes ----
 
 changed=0

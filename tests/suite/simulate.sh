@@ -245,8 +245,8 @@ expect_exit "no trace of them" 2 "$blinkc" simulate --executor host --parameters
 	"$work/chain3.json" --trace "$work/t.trace"
 expect "no critical path" "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 "$work/chain3.json"
 "$blinkc" -q --synthetic "gpu:1025 switch:1" -c broadcast -a chain -o "$work/many.json"
-expect_exit "more of them than a server has" 4 "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1K \
-	"$work/many.json"
+expect_exit "more of them than a server has" 4 "$blinkc" simulate --executor host --parameters "$work/p.json" \
+	--size 1K "$work/many.json"
 # Four GPUs that send at once over links of their own: start-ups of 10 us, by two processors or one.
 "$blinkc" -q --synthetic "gpu:4 switch:1" -c alltoall -o "$work/all.json"
 startups() {

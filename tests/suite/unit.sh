@@ -1,5 +1,5 @@
-# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under sanitizers. $unit_program:
-# that one alone.
+# The unit tests in C: each prints ok and not ok lines of its own; in the full test also under sanitizers.
+# $unit_program: that one alone.
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 

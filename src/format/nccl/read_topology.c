@@ -295,6 +295,8 @@ read_system(struct nccl_reading *r, Topology **out)
 	TRY(nccl_place_links(r));
 	if (r->template)
 		TRY(place_known(r));
+	else if (r->gpu_model)
+		builder_gpus(r->b, r->gpu[0].model);
 	TRY(nccl_place_pci(r));
 	put_notes(r);
 	return builder_finish(r->b, out);

@@ -28,8 +28,7 @@ list_servers(Cluster *c)
 	for (int s = 0; s < topo->n_nodes; n += c->server[s].n, c->server[s++].n = 0)
 		c->server[s].first = n;
 	for (int v = 0; v < topo->n_ranks; v++) {
-		struct cluster_server *server = &c->server[topo->vertex[v].node];
-		c->of[v] = topo->vertex[v].node;
+		struct cluster_server *server = &c->server[c->of[v] = topo->vertex[v].node];
 		c->rank[server->first + server->n++] = v;
 	}
 	return OK;
@@ -494,7 +493,8 @@ cluster_sides_agree(const Cluster *c)
 {
 	bool same = c->n_uplinks[0] == c->n_uplinks[1];
 	for (int i = 0; same && i < c->n_uplinks[0]; i++)
-		same = c->uplink[0][i].rank == c->uplink[1][i].rank && c->uplink[0][i].network == c->uplink[1][i].network
+		same = c->uplink[0][i].rank == c->uplink[1][i].rank
+		    && c->uplink[0][i].network == c->uplink[1][i].network
 		    && c->uplink[0][i].capacity == c->uplink[1][i].capacity;
 	return same;
 }
