@@ -211,7 +211,8 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
 		debug_say(level_of(r, &choice), r->self.rank, "%s of %lld to %lld bytes: %s",
 		    collective_name(call->coll), (long long)plan->from_bytes, (long long)plan->to_bytes,
-		    plan->flat ? "flat, built in" : is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
+		    plan->flat ? "flat, built in"
+		    : is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
 	ctx_free(ctx);
 	free(ctx);
 	if (err->code != blinkSuccess) {

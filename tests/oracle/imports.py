@@ -37,8 +37,7 @@ pthread_mutex_destroy pthread_mutex_init pthread_mutex_lock pthread_mutex_unlock
 pthread_sigmask sched_yield secure_getenv sigaddset sigemptyset sigfillset sigismember signal sigpending snprintf sqrt
 stderr stdout strcasecmp strcasestr strchr strcmp strcpy strcspn strerror strerror_r strlen strncmp strnlen strpbrk
 strrchr strsep strsignal strspn strstr strtod strtod_l strtol strtoll strtoull strverscmp umask Traces ran_init
-ran_nextran
-uselocale
+ran_nextran uselocale
 """.split()
 # Of the same object files: what failed in the one need not fail in the other.
 SAME_CODE = {"libnccl-tuner-blink.so": "libblink.so"}
