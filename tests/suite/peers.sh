@@ -81,7 +81,6 @@ if [ "$full" ]; then
 	as_astra "gpu:8 ring" chain 4M 4538257
 	as_astra "gpu:4 mesh" trees 32M 5002002
 	as_astra "gpu:4 mesh" trees 2M 1486377
-	as_astra "gpu:8 mesh" trees 2M 1018629
 	as_astra "gpu:8 mesh" onehop 1M 625492
 	as_astra "gpu:8 mesh" double-binary-tree 4M 2500500
 	as_astra "gpu:8 switch" trees 128K 4409446
