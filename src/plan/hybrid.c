@@ -111,8 +111,8 @@ plan_part(Ctx *ctx, const Planning *in, const Algorithm *algorithm, const Part *
 	for (int t = 0; t < plan->pack->n_trees; t++)
 		plan->sum += plan->pack->weight[t];
 	plan->sum /= collective_demands(ask->coll, plan->topo->n_ranks);
-	log_verbose(ctx, "hybrid: %s: %d trees, %.6g GB/s", plan->topo->name, plan->pack->n_trees,
-	    frac_double(plan->rate) / 1e9);
+	log_verbose(ctx, "hybrid: %s: %d tree%s, %.6g GB/s", plan->topo->name, plan->pack->n_trees,
+	    plan->pack->n_trees == 1 ? "" : "s", frac_double(plan->rate) / 1e9);
 	return OK;
 }
 

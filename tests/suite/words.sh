@@ -120,6 +120,9 @@ for verb in simulate check; do
 		"dgx1v: a machine that comes along: want a schedule; blinkc dgx1v -o FILE compiles one" \
 		"$blinkc" $verb dgx1v
 done
+says "report of a machine" 3 \
+	"dgx1v: a machine that comes along: want a directory; blinkc batch dgx1v -o DIR writes one" \
+	"$blinkc" report dgx1v
 says "one GPU, where four were meant" 3 \
 	"--gpus: one GPU, gpu4: want at least 2 for a collective, as 0-3; blinkc advise -n N" \
 	"$blinkc" dgx1v --gpus 4

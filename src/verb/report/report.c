@@ -1,10 +1,12 @@
 #include "base/file.h"
 #include "base/pool.h"
 #include "verb/report/report.h"
+#include "verb/shipped.h"
 #include "verb/verb.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static void
 print_summary(const Page *page, size_t bytes)
@@ -47,6 +49,10 @@ verb_report(Ctx *ctx, const Options *opt)
 		for (int k = 0; k < i; k++)
 			if (strcmp(opt->file[i], opt->file[k]) == 0)
 				return fail(ctx, USAGE, "%s: given twice: want each directory once", opt->file[i]);
+	for (int i = 0; i < opt->n_files; i++)
+		if (access(opt->file[i], F_OK) != 0 && names_shipped(ctx, opt->file[i]))
+			return fail(ctx, BAD_INPUT, "%s: a machine that comes along: want a directory; blinkc batch %s "
+			    "-o DIR writes one", opt->file[i], opt->file[i]);
 	Status status = write_page(ctx, opt, &drawing, &html);
 	text_free(&drawing);
 	text_free(&html);

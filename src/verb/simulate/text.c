@@ -42,7 +42,7 @@ put_head(const Simulation *s, Text *out)
 		text_printf(out, ": %d channels, %d threadblocks, bound ", s->program->algo->n_channels,
 		    s->plan->n_hops);
 	else
-		text_printf(out, ": %d trees, bound ", sched->n_segments);
+		text_printf(out, ": %d tree%s, bound ", sched->n_segments, sched->n_segments == 1 ? "" : "s");
 	text_gb(out, sched->bound.rate);
 	text_printf(out, " GB/s\nexecutor    %s; algbw and busbw in GB/s\n", executor_names.name[s->executor]);
 	if (assumed)
