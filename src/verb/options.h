@@ -191,7 +191,7 @@ enum {
 	X(OPT_BUDGET, SIMULATE, "simulate", "TIME", "end with exit status 4 and the number of steps when that takes " \
 	    "longer than TIME, as 10s or 500ms, default: 60m; the result does not depend on it") \
 	X(OPT_EXECUTOR, FIT, "fit", "NAME", "whose parameters: kernel, copy or host (default)") \
-	X(OPT_PARAMETERS, FIT, "fit", "FILE", "where the search begins, as JSON; cores above 0: of ranks that share " \
+	X(OPT_PARAMETERS, FIT, "fit", "FILE", "where the search begins, as JSON; by_memory 1: of ranks that share " \
 	    "the memory of one server") \
 	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \

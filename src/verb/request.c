@@ -199,8 +199,7 @@ request_job(Ctx *ctx, const Options *opt, const char *label, const Topology *mac
 	if (*n >= 2)
 		return OK;
 	if (!gpus || *n == 0)
-		return fail(ctx, BAD_INPUT, "%s: %d GPU: want at least 2 for a collective", label,
-		    *n);
+		return fail(ctx, BAD_INPUT, "%s: %d GPU: want at least 2 for a collective", label, *n);
 	return fail(ctx, BAD_INPUT, "--gpus: one GPU, %s: want at least 2 for a collective, as 0-3; "
 	    "blinkc advise -n N tells the best sets of N", machine->vertex[**gpu].id);
 }

@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 static void
 print_summary(const Page *page, size_t bytes)
@@ -50,7 +49,7 @@ verb_report(Ctx *ctx, const Options *opt)
 			if (strcmp(opt->file[i], opt->file[k]) == 0)
 				return fail(ctx, USAGE, "%s: given twice: want each directory once", opt->file[i]);
 	for (int i = 0; i < opt->n_files; i++)
-		if (access(opt->file[i], F_OK) != 0 && names_shipped(ctx, opt->file[i]))
+		if (!file_is_there(opt->file[i]) && names_shipped(ctx, opt->file[i]))
 			return fail(ctx, BAD_INPUT, "%s: a machine that comes along: want a directory; blinkc batch %s "
 			    "-o DIR writes one", opt->file[i], opt->file[i]);
 	Status status = write_page(ctx, opt, &drawing, &html);

@@ -24,7 +24,7 @@ enum {
 
 static const double LEAST_GAIN = 1e-9;	/* of what a tree gains: less is rounding */
 
-/* The way down of a tree, or its way up. Arrays are of ranks. */
+/* One direction of a tree: away from its root, or `up` towards it. Arrays are indexed by rank. */
 struct half {
 	int root, tree;
 	bool up, changed;
