@@ -62,7 +62,8 @@ kind_of_json(const char *data, size_t size)
 		const char *format;
 		FileKind kind;
 	} formats[] = { { "\"blink-topology\"", FILE_TOPOLOGY }, { "\"blink-schedule\"", FILE_SCHEDULE },
-		{ "\"blink-index\"", FILE_INDEX }, { "\"blink-diff\"", FILE_DIFFERENCES } };
+		{ "\"blink-index\"", FILE_INDEX }, { "\"blink-diff\"", FILE_DIFFERENCES },
+		{ "\"blink-job\"", FILE_JOB }, { "\"blink-phases\"", FILE_PHASES } };
 	static const char key[] = "\"format\"";
 	const char *found = memmem(data, size, key, sizeof key - 1);
 	if (!found)
@@ -156,6 +157,8 @@ file_kind(const char *data, size_t size)
 static const char *
 hint(FileKind found, FileKind want)
 {
+	if (found == FILE_JOB)
+		return "; blinkc job FILE -o DIR plans one for each group";
 	if (want == FILE_SCHEDULE) {
 		switch (found) {
 		case FILE_TOPOLOGY:

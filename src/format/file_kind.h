@@ -16,6 +16,8 @@
 	X(FILE_SCHEDULE, "a schedule") \
 	X(FILE_INDEX, "an index of schedules") \
 	X(FILE_LOOKUP, "the lookup file of an index") \
+	X(FILE_JOB, "groups of a job") \
+	X(FILE_PHASES, "what groups of a job do at once") \
 	X(FILE_DIFFERENCES, "differences of blinkc diff") \
 	X(FILE_CODE, "source code of a schedule") \
 	X(FILE_SOURCE, "source code") \

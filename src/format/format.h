@@ -136,6 +136,16 @@ void cluster_write(const ClusterRequest *ask, Text *out);
  * of a known one whether there are any such links at all. As topo_lint, with rule LINT_MODEL. */
 Status topo_lint_model(Ctx *ctx, const Topology *topo, unsigned classes, LintFinding **out, int *n);
 
+/* ---- jobs: blink-job(5) ---- */
+
+/* A job file; trusts nothing in it. *out: in the run arena; kinds are those that calls name, and ranks are below
+ * n_ranks, which the file alone decides. Fails: BAD_INPUT, LIMIT, NO_MEMORY. */
+Status workload_read(Ctx *ctx, const char *label, const char *data, size_t size, Workload **out);
+
+/* What was planned of it; likewise. What its numbers say is not checked: check does (workload/workload.h). */
+Status phases_read(Ctx *ctx, const char *label, const char *data, size_t size, Phases **out);
+void phases_write(const Phases *phases, Text *out);
+
 /* ---- schedules: blink-schedule(5) ---- */
 
 /* A schedule file; trusts nothing in it. One that is compact is read with all trees listed.

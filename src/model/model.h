@@ -29,5 +29,6 @@
 #include "model/index.h"
 #include "model/program.h"
 #include "model/ask.h"
+#include "model/workload.h"
 
 #endif

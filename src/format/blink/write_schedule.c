@@ -1,5 +1,5 @@
 /* The schedule file (blink-schedule(5)). */
-#include "base/json_write.h"
+#include "format/blink/schedule_writer.h"
 #include "format/format.h"
 
 #include <string.h>
@@ -83,8 +83,8 @@ put_switches(JsonWriter *w, const Topology *topo)
 	json_end(w);
 }
 
-static void
-put_topology(JsonWriter *w, const Topology *topo)
+void
+schedule_put_topology(JsonWriter *w, const Topology *topo)
 {
 	json_object(w, "topology", JSON_BLOCK);
 	json_string(w, "name", topo->name);
@@ -302,7 +302,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	json_string(&w, "format", "blink-schedule");
 	json_int(&w, "version", sched->symmetry ? 2 : 1);
 	put_generator(&w, sched);
-	put_topology(&w, sched->topo);
+	schedule_put_topology(&w, sched->topo);
 	json_string(&w, "collective", collective_name(sched->coll));
 	json_rank(&w, "root", sched->root);
 	json_string(&w, "algorithm", sched->algorithm);
