@@ -110,6 +110,7 @@ help:
 	@echo "make bench-peers  collectives and messages between 2, 4 and 8 ranks of this machine, beside MPI, gloo and oneCCL"
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
+	@echo "make bench-groups  jobs of several groups: planned together, each alone, and rings"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
 	@echo "make bench-predicted  simulated times beside measured ones, of ranks of this machine that share memory; as root;"
 	@echo "                  BENCH_PREDICTED=links: over links of known rates"
@@ -641,6 +642,9 @@ bench-sizes: all $(B)/tests/bench/sizes
 	@BUILD=$(B) tests/bench/sizes.sh
 bench-gpu bench-gpu-sets bench-gpu-rates: all $(B)/tests/bench/gpu $(addprefix $(B)/tests/virtual_gpu/, libcuda.so.1 libblink-twins.so libnvidia-ml.so.1)
 # Root, iproute2.
+.PHONY: bench-groups
+bench-groups: all
+	@tests/bench/groups.py $(B)/blinkc
 .PHONY: bench-links
 bench-links: all $(B)/tests/job/launched
 	@BUILD=$(B) tests/bench/links.py $(BENCH_LINKS)

@@ -41,14 +41,14 @@
 	    | HIERARCHY, \
 	    "GPUs of the job, by index or id, or ranges as 0-3 and s0:0-2, comma separated; GPU i of the list is " \
 	    "rank i; default: all") \
-	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF | HIERARCHY, \
+	X(OPT_LINKS, "links", 'l', "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF | HIERARCHY | JOB, \
 	    "link classes to use, comma separated, or all; default: the fastest class, if it connects the GPUs, " \
 	    "alone or with net; else all, with --routes pair where NVLink or xGMI joins some of the GPUs, or where " \
 	    "that gains much over all GPUs of a server") \
-	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | TUNE | ADVISE | WHATIF | HIERARCHY, \
+	X(OPT_ROUTES, "routes", 0, "KIND", COMPILE | BATCH | TUNE | ADVISE | WHATIF | HIERARCHY | JOB, \
 	    "what a hop between two GPUs may take; pair: the one route that joins them: NVLink or xGMI, else " \
 	    "PCIe, else the network; any: any of the links in use (default with --links)") \
-	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF, \
+	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF | JOB, \
 	    "what the machine has lost: ID-ID, all links between two parts; ID-ID:1, one of them; ID or nic:ID, a " \
 	    "GPU, NIC or switch; comma separated, or given several times") \
 	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
@@ -139,13 +139,13 @@ follow from it") \
 	X(OPT_EXHAUSTIVE, "exhaustive", 0, NULL, HIERARCHY, \
 	    "look at every hierarchy, not at the best ones of divisors alone; the answer is the same") \
 	X(OPT_NO_SIMULATE, "no-simulate", 0, NULL, HIERARCHY, "the cost alone: simulate nothing") \
-	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK, \
+	X(OPT_SUMMARY, "summary", 0, "KIND", COMPILE | CHECK | JOB, \
 	    "text (default), or json: one line for each schedule, for programs") \
 	X(OPT_JUNIT, "junit", 0, "FILE", CHECK | DIFF | LINT, \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
 	X(OPT_SCHEMA, "schema", 0, NULL, LINT, "topologies in XML must be valid by blinkc's XML Schema, too") \
-	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE | REPORT, \
+	X(OPT_TOPOLOGY, "topology", 0, "FILE", CHECK | SHOW | SIMULATE | REPORT | JOB, \
 	    "schedules must be for this machine, and ranks of an index fit its links") \
 	X(OPT_FAIL_ON, "fail-on", 0, "LIST", DIFF, \
 	    "differences that make the exit status 9, comma separated (default any): " \
@@ -157,9 +157,9 @@ follow from it") \
 	X(OPT_LAYOUT, "layout", 0, "NAME", SHOW, \
 	    "layout of GPUs and switches in an SVG: own (default), or dot or neato of Graphviz, if installed") \
 	X(OPT_QUIET, "quiet", 'q', NULL, COMPILE | CHECK | BATCH | DIFF | REPORT | CONVERT | TOPOLOGY \
-	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE | TUNE | HIERARCHY | FIT, \
+	    | PROBE | SHOW | LINT | ADVISE | WHATIF | SIMULATE | TUNE | HIERARCHY | FIT | JOB, \
 	    "no summary and no notes") \
-	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | TUNE | DIFF | ADVISE | WHATIF, \
+	X(OPT_VERBOSE, "verbose", 'v', NULL, COMPILE | BATCH | TUNE | DIFF | ADVISE | WHATIF | JOB, \
 	    "report what each phase finds") \
 	X(OPT_HELP, "help", 'h', NULL, EVERY, "print this help") \
 	X(OPT_VERSION, "version", 'V', NULL, EVERY, "print the version")
@@ -173,6 +173,8 @@ enum {
  * alone. */
 #define OPTION_OF_VERB_LIST(X) \
 	X(OPT_OUTPUT, BATCH, "batch", "DIR", "the directory, created if missing") \
+	X(OPT_OUTPUT, JOB, "job", "DIR", "a directory for the schedules of groups, created if missing") \
+	X(OPT_TOPOLOGY, JOB, "job", "FILE", "the machine, in place of the one that the job names") \
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
 	X(OPT_OUTPUT, TUNE, "tune", "DIR", "the directory, created if missing") \
 	X(OPT_SIZES, TUNE, "tune", "LIST", "numbers of GPUs, as 2-8 or 3,5-7 (default: all)") \

@@ -15,7 +15,8 @@
  * compile comes first, as it is what a command line without a verb means.
  *
  * Examples: two or more, each a line with what it does, and a command on the next. A test runs them, from the first
- * verb to the last, in a directory where topologies/ is; so they may use files that earlier ones wrote. */
+ * verb to the last, in a directory where topologies/ and examples/ are; so they may use files that earlier ones
+ * wrote. */
 #define VERB_LIST(X) \
 	X(COMPILE, compile, "plan", "[options] TOPOLOGY", \
 	    "plan a schedule for a machine (this verb may be left out)", \
@@ -31,6 +32,13 @@
 	    "blinkc batch dgx1v --sizes 2-4 --collectives allreduce,broadcast -o schedules\n" \
 	    "for the jobs of a list, a line for each\n" \
 	    "echo 5,1,4 | blinkc batch dgx1v -g - -o jobs\n") \
+	X(JOB, job, "plan", "[options] JOB", \
+	    "plan all groups of a job at once: tensor, data parallel...", \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
+	    "how long do the phases of a step take, together and alone?\n" \
+	    "blinkc job examples/jobs/dgx1v.json\n" \
+	    "a schedule for each group, and an index for the runtime\n" \
+	    "blinkc job examples/jobs/dgx1v.json -o groups && blinkc check groups\n") \
 	X(ADVISE, advise, "plan", "[options] TOPOLOGY", \
 	    "which GPUs to ask for: the rate of every set", \
 	    ON(BAD_INPUT) | ON(LIMIT), \

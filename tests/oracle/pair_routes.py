@@ -298,4 +298,5 @@ def main():
     return 1 if boxes.bad or not pairs else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

@@ -20,8 +20,8 @@ for source in tests/fuzz/fuzz_*.c; do
 	fi
 	# Whole indexes are few, and mutants are made of all that is in them.
 	case $name in
-	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner)
-		least=4 ;;
+	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner | \
+		fuzz_workload) least=4 ;;
 	fuzz_msccl) least=13 ;;
 	fuzz_frames) least=24 ;;
 	fuzz_execute | fuzz_view | fuzz_verb) least=20 ;;

@@ -19,6 +19,7 @@ echo 1,4,5 >"$work/three"
 "$blinkc" -q topologies/dgx1v.xml -g 0-3 --format msccl -o "$work/algorithm.xml" || not_ok "msccl"
 printf '%s\n' 4x4,1000000,300 2x8,1000000,310 2x2x2x2,1000000,800 16,1000000,320 4x4,100000000,9000 16,100000000,9500 \
 	>"$work/measured.csv"
+"$blinkc" job -q examples/jobs/dgx1v.json -o "$work/groups" || not_ok "job"
 "${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 # A job of one rank.
@@ -111,6 +112,8 @@ COMMANDS = {
                                        "-g", "0-3", "--size", "64K", "-o", "x.csv"],
     "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three",
              "--collectives", "allreduce,broadcast", "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],
+    "groups of a job": ["job", "-q", "examples/jobs/dgx1v.json", "-o", "x.d"],
+    "check groups of a job": ["check", f"{work}/groups/phases.json"],
     "compile for a size": ["-q", "-g", "0-2", "--size", "64K", "topologies/dgx1v.xml", "-o", "x.json"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],
 }

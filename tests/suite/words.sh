@@ -260,7 +260,7 @@ for verb in $(cat verbs.txt); do
 done
 # The examples, one after the other: they use files of each other. In the quick test tune looks at two sizes.
 mkdir "$work/e"
-ln -s "$top/topologies" "$work/e/topologies"
+ln -s "$top/topologies" "$top/examples" "$work/e"
 for verb in $(verbs); do
 	less=
 	[ "$full" ] || [ "$verb" != tune ] || less=' --size 64K,1M'

@@ -14,6 +14,7 @@
 #include "verb/shipped.h"
 #include "verb/verb.h"
 #include "view/view.h"
+#include "workload/check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -173,6 +174,18 @@ check_algorithm(Ctx *ctx, const struct check *check, const Item *item, const Tex
 	return keep_summary(ctx, status, &text, check->verbose ? check->summary[item->named] : NULL);
 }
 
+/* The schedules that it names are beside it. */
+static Status
+check_phases(Ctx *ctx, const char *path, const Text *in)
+{
+	const char *slash = strrchr(path, '/'), *directory = arena_text(&ctx->run, path, slash ? slash + 1 - path : 0);
+	Phases *phases;
+	if (!directory)
+		return fail_memory(ctx);
+	TRY(phases_read(ctx, "", in->data, in->size, &phases));
+	return phases_check(ctx, "", directory, phases);
+}
+
 static Status
 check_topology(Ctx *ctx, const char *path, const Text *in)
 {
@@ -191,10 +204,13 @@ check_item(Ctx *ctx, void *of, int i)
 		return OK;
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in)
 	    : schedule_file(ctx, item->path, &in);
-	if (status == OK && item->named >= 0 && file_kind(in.data, in.size) == FILE_MSCCL)
+	FileKind kind = status == OK ? file_kind(in.data, in.size) : FILE_OTHER;
+	if (status == OK && item->named >= 0 && kind == FILE_MSCCL)
 		status = check_algorithm(ctx, check, item, &in);
+	else if (status == OK && kind == FILE_PHASES)
+		status = check_phases(ctx, item->path, &in);
 	else if (status == OK)
-		status = item->named < 0 && file_kind(in.data, in.size) == FILE_TOPOLOGY
+		status = item->named < 0 && kind == FILE_TOPOLOGY
 		    ? check_topology(ctx, item->path, &in) : check_schedule(ctx, check, i, &in);
 	text_free(&in);
 	const char *text = text_after_path(ctx->error.text, item->path);

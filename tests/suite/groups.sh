@@ -1,0 +1,227 @@
+# blinkc job: the groups of a job planned at once, held against closed forms, linear programs and its own check.
+# shellcheck shell=bash source=tests/lib.sh
+. tests/lib.sh
+
+# job NAME CALLS [MEMBER]: $work/NAME.json, of one phase
+job() {
+	printf '{ "format": "blink-job", "version": 1, %s "phases": [ { "name": "step", "calls": [ %s ] } ] }\n' \
+		"${3:-}" "$2" >"$work/$1.json"
+}
+
+# plan NAME OPTION...: its bundle in $work/NAME, and its summary
+plan() {
+	local name=$1
+	shift
+	expect "$name: planned" "$blinkc" job "$work/$name.json" -o "$work/$name" --summary json "$@"
+	cp "$work/out" "$work/$name.summary"
+	expect "$name: check" "$blinkc" check -q "$work/$name"
+}
+
+# times NAME: "time bound" of each level, and what each alone takes, in us
+times() {
+	"$python" -c '
+import json, sys
+phase = json.load(open(sys.argv[1]))["phases"][0]
+levels = ["%.9g %.9g" % (one["time"], one["bound"]) for one in phase["levels"]]
+print(*levels, "%.9g" % phase["alone"])' "$work/$1.summary"
+}
+
+# same NAME WANT: those times
+same() {
+	local got
+	got=$(times "$1")
+	if [ "$got" = "$2" ]; then ok "$1: $2 us"; else not_ok "$1: $got us, want $2"; fi
+}
+
+# ---- the example, and what is written ----
+
+expect "the example" "$blinkc" job examples/jobs/dgx1v.json -o "$work/example"
+cp "$work/out" "$work/text"
+expect "the example: check" "$blinkc" check "$work/example"
+expect "schema of the job" oracle validate schemas/job.schema.json examples/jobs/dgx1v.json
+expect "schema of phases" oracle validate schemas/phases.schema.json "$work/example/phases.json"
+expect "schema of the index" oracle validate schemas/index.schema.json "$work/example/index.json"
+expect "schema of schedules" oracle validate schemas/schedule.schema.json "$work"/example/*/*/*.json
+(cd "$work" && LC_ALL=C.UTF-8 "$blinkc" job -q "$top/examples/jobs/dgx1v.json" -o again)
+expect "the same bytes again" diff -r "$work/example" "$work/again"
+expect "an index that shows a group's schedule" "$blinkc" show "$work/example" -g 0,2,4,6
+expect "libblink executes it" "$perf" "$work/example/index.json" -g 0,2,4,6 -b 64K -e 64K -n 1 -w 0
+# 64 messages of 32 MiB over one NVLink of 25 GB/s each way.
+expect "the time of the example" grep -q '^  time        85.9 ms; bound 85.9 ms, ratio 1.000$' "$work/text"
+# Of two phases with the same schedules there is one file each.
+expect "files" [ "$(find "$work/example" -name '*.json' | wc -l)" = 8 ]
+
+# ---- closed forms ----
+
+# Behind a switch an allreduce of M over n GPUs puts 2 (n - 1) / n x M on the port of each, a broadcast M, an alltoall
+# (n - 1) / n x M; what groups of one GPU do adds up: ports have 300 GB/s.
+grid='"topology": "dgx-a100", "grid": { "dp": 4, "tp": 2 },'
+job ports '{ "groups": "tp", "collective": "allreduce", "bytes": 300000000 },
+	{ "groups": "dp", "collective": "allreduce", "bytes": 600000000, "times": 2 }' "$grid"
+plan ports
+same ports "7000 7000 7000"
+job more '{ "groups": "tp", "collective": "alltoall", "bytes": 600000000 },
+	{ "groups": "dp", "collective": "reducescatter", "bytes": 400000000 },
+	{ "groups": "dp-tp", "collective": "allgather", "bytes": 800000000 }' "$grid"
+plan more
+same more "4333.33333 4333.33333 4333.33333"
+# Of two priorities the first has the links to itself, and both are done when all is sent.
+job first '{ "groups": "tp", "collective": "allreduce", "bytes": 300000000 },
+	{ "groups": "dp", "collective": "allreduce", "bytes": 600000000, "times": 2, "priority": 3 }' "$grid"
+plan first
+same first "1000 1000 7000 7000 7000"
+# A ring of four: the broadcast takes the links that pairs leave idle where it can.
+cat >"$work/ring.topo.json" <<'END'
+{ "format": "blink-topology", "version": 1, "name": "ring", "nodes": [ { "id": "s", "gpus": [ { "id": "a" },
+  { "id": "b" }, { "id": "c" }, { "id": "d" } ] } ],
+  "links": [ { "from": "a", "to": "b", "class": "nvlink", "capacity": 10 },
+    { "from": "b", "to": "c", "class": "nvlink", "capacity": 10 },
+    { "from": "c", "to": "d", "class": "nvlink", "capacity": 10 },
+    { "from": "d", "to": "a", "class": "nvlink", "capacity": 10 } ] }
+END
+job ring '{ "groups": "pairs", "collective": "allreduce", "bytes": 10000000 },
+	{ "groups": "all", "collective": "broadcast", "bytes": 10000000 }' \
+	'"topology": "ring.topo.json", "groups": { "pairs": [[0, 1], [2, 3]], "all": [[0, 1, 2, 3]] },'
+plan ring
+same ring "1500 1500 1500"
+# Groups of one rank send nothing.
+job ones '{ "groups": "pp", "collective": "allreduce", "bytes": 1 }, { "groups": "tp", "collective": "allreduce",
+	"bytes": 300000000 }' '"topology": "dgx-a100", "grid": { "pp": 1, "dp": 4, "tp": 2 },'
+plan ones
+same ones "1000 1000 1000"
+
+# ---- grids ----
+
+# ranks NAME: of the groups of each call
+ranks() {
+	"$python" -c '
+import json, sys
+for call in json.load(open(sys.argv[1]))["phases"][0]["calls"]:
+    groups = [",".join(map(str, one["ranks"])) for one in call["schedules"]]
+    print(call["groups"], *groups)' "$work/$1/phases.json"
+}
+all=$(printf '{ "groups": "%s", "collective": "allreduce", "bytes": 1024 }, ' tp dp pp tp-dp)
+all=${all%, }
+job mesh "$all" '"topology": "dgx1v", "grid": { "pp": 2, "dp": 2, "tp": 2 },'
+plan mesh
+job megatron "$all" '"topology": "dgx1v", "grid": { "pp": 2, "dp": 2, "tp": 2 }, "order": "dp-tp-pp",'
+plan megatron
+expect "a grid, the last dimension first" diff - <(ranks mesh) <<'END'
+tp 0,1 2,3 4,5 6,7
+dp 0,2 1,3 4,6 5,7
+pp 0,4 1,5 2,6 3,7
+tp-dp 0,1,2,3 4,5,6,7
+END
+expect "a grid in an order" diff - <(ranks megatron) <<'END'
+tp 0,2 1,3 4,6 5,7
+dp 0,1 2,3 4,5 6,7
+pp 0,4 1,5 2,6 3,7
+tp-dp 0,1,2,3 4,5,6,7
+END
+
+# ---- large machines ----
+
+# Symmetries plan few of the groups; with GPUs in any order, by lists, there are none, and the times are the same.
+"$blinkc" topology -q dgx-h100 --servers 4 --rails -o "$work/four.xml"
+job rails '{ "groups": "tp", "collective": "allreduce", "bytes": 67108864, "times": 16 },
+	{ "groups": "dp", "collective": "reducescatter", "bytes": 1073741824 },
+	{ "groups": "tp-dp", "collective": "alltoall", "bytes": 67108864 }' '"grid": { "dp": 4, "tp": 8 },'
+plan rails --topology "$work/four.xml"
+"$python" - "$work/rails.json" "$work/lists.json" <<'END'
+import json, random, sys
+job = json.load(open(sys.argv[1]))
+order = list(range(32))
+random.Random(1).shuffle(order)
+place = {gpu: rank for rank, gpu in enumerate(order)}
+job["gpus"] = ",".join(map(str, order))
+kinds = {"tp": [range(s * 8, s * 8 + 8) for s in range(4)], "dp": [range(r, 32, 8) for r in range(8)],
+         "all": [range(32)]}
+job["groups"] = {name: [[place[gpu] for gpu in group] for group in groups] for name, groups in kinds.items()}
+del job["grid"]
+job["phases"][0]["calls"][2]["groups"] = "all"
+json.dump(job, open(sys.argv[2], "w"))
+END
+plan lists --topology "$work/four.xml"
+expect "ranks in another order" [ "$(times rails)" = "$(times lists)" ]
+# With a NIC lost, groups that each take the nearest other one are slower than all together.
+plan rails --topology "$work/four.xml" --without nic:s1/mlx5_3
+read -r time bound alone <<<"$(times rails)"
+if [ "$time" = "$bound" ] && "$python" -c "exit(not $alone > 1.3 * $time)"; then ok "a NIC lost: $alone, $time us"; else
+	not_ok "a NIC lost: time $time, bound $bound, alone $alone us"; fi
+
+# ---- linear programs ----
+
+oracle random_job "$blinkc" 1 "$([ "$full" ] && echo 300 || echo 12)" >"$work/out" 2>&1
+code=$?
+case $code:$(tail -1 "$work/out") in
+0:skip*) skip "random jobs: python3 has no scipy" ;;
+0:*) ok "random jobs: $(tail -1 "$work/out")" ;;
+*) not_ok "random jobs: $(head -c 400 "$work/out")" ;;
+esac
+
+# ---- what is not right is found ----
+
+# wrong NAME CODE EDIT: phases.json with an edit of sed
+wrong() {
+	sed "$3" "$work/example/phases.json" >"$work/example/wrong.json"
+	if cmp -s "$work/example/phases.json" "$work/example/wrong.json"; then not_ok "$1: $3 changes nothing"; else
+		expect_exit "$1" "$2" "$blinkc" check "$work/example/wrong.json"; fi
+}
+wrong "another time" 6 's/"time": 85899.34592/"time": 85899.345/'
+wrong "another bound" 6 's/"bound": 85899.34592/"bound": 85999.34592/'
+wrong "other prices" 6 's/\[1, 1, 0/[1, 1, 1/'
+wrong "more bytes" 6 's/"bytes": 1073741824/"bytes": 8589934592/'
+wrong "times" 6 's/"times": 64/"times": 65/'
+wrong "bytes that overflow" 4 's/"bytes": 1073741824/"bytes": 9007199254740992/; s/"times": 1,/"times": 2,/'
+wrong "a faster link" 3 's/"capacity": 25,/"capacity": 26,/'
+wrong "another group" 3 's/"ranks": \[0, 1\]/"ranks": [1, 0]/'
+wrong "another collective" 3 's/"collective": "allreduce"/"collective": "allgather"/'
+wrong "a file of another group" 3 's/allreduce\/0.json/allreduce\/1.json/'
+wrong "a file elsewhere" 3 's/"file": "/"file": "..\//'
+wrong "a rank twice" 3 's/"ranks": \[2, 3\]/"ranks": [1, 3]/'
+wrong "a price too few" 3 's/\[1, 1, 0/[1, 1/'
+wrong "a price that is too high" 3 's/\[1, 1, 0/[17592186044416, 1, 0/'
+wrong "no such file" 8 's/allreduce\/0.json/allreduce\/9.json/'
+
+# refused MESSAGE EDIT: of the example
+refused() {
+	sed "$2" examples/jobs/dgx1v.json >"$work/bad.json"
+	expect_exit "refused: $1" "${3:-3}" "$blinkc" job "$work/bad.json" -o "$work/none"
+	grep -qF -- "$1" "$work/err" || not_ok "refused: $1: $(cat "$work/err")"
+	[ ! -e "$work/none" ] || not_ok "refused: $1: there is a directory"
+}
+refused 'format: "blink-jobs": want "blink-job"' 's/"blink-job"/"blink-jobs"/'
+refused "grid.tp: 0: want a whole number, 1 to 65536" 's/"tp": 2 }/"tp": 0 }/'
+refused "grid.tp: more than 65536 ranks" 's/"tp": 2 }/"tp": 65536 }/' 4
+refused "groups are over 16 ranks: the job has 8 GPUs" 's/"tp": 2 }/"tp": 4 }/'
+refused "grid.t p: the name of a dimension" 's/"tp": 2 }/"t p": 2 }/'
+refused 'phases[0].calls[0].groups: "ep": want a dimension of the grid' 's/"groups": "tp"/"groups": "ep"/'
+refused 'phases[0].calls[0].bytes: 0: want a whole number, 1 to' 's/"bytes": 33554432/"bytes": 0/'
+refused 'phases[0].calls[0].bytes: 1.5: want' 's/"bytes": 33554432/"bytes": 1.5/'
+refused "9007199254740992 bytes 64 times: want at most 9007199254740992 together" \
+	's/33554432, "times": 64/9007199254740992, "times": 64/' 4
+refused 'phases[0].calls[0].collective: "allreduces": want a collective' 's/"allreduce"/"allreduces"/'
+refused 'phases[1].name: "forward": want a name that no phase before it has' 's/"backward"/"forward"/'
+refused 'phases[0].name: "../x": want letters' 's/"forward"/"..\/x"/'
+refused "groups.odd[1][0]: 1: given twice: want each rank in one group" \
+	's/"grid"/"groups": { "odd": [[0, 1], [1, 2]] }, "grid"/; s/"groups": "tp"/"groups": "odd"/'
+refused "groups.odd[0][1]: 8: want a whole number, 0 to 7" \
+	's/"grid"/"groups": { "odd": [[0, 8]] }, "grid"/; s/"groups": "tp"/"groups": "odd"/'
+refused "groups.odd[0]: an array: want a list of two ranks or more" \
+	's/"grid"/"groups": { "odd": [[0]] }, "grid"/; s/"groups": "tp"/"groups": "odd"/'
+refused "groups.tp: a dimension of the grid has this name" 's/"grid"/"groups": { "tp": [[0, 1]] }, "grid"/'
+refused 'order: "tp": want each dimension of the grid once' 's/"grid"/"order": "tp", "grid"/'
+refused "topology: missing: want it there, or --topology" 's/"topology": "dgx1v",//' 2
+refused "gpus: \"8\": dgx1v has no such GPU" 's/"grid"/"gpus": "0-6,8", "grid"/'
+refused "more: unknown member" 's/"grid"/"more": 1, "grid"/'
+call='{ "groups": "tp", "collective": "allreduce", "bytes": 1 }'
+job many "$(printf "$call, %.0s" 1 2 3 4 5 6 7 8)$call" "$grid"
+expect_exit "nine calls of a rank at once" 4 "$blinkc" job "$work/many.json"
+expect "nine calls: the message" grep -q "calls\[8\]: rank 0 is in more than 8 calls at once" "$work/err"
+job apart '{ "groups": "odd", "collective": "allreduce", "bytes": 1 }' '"topology": "dgx-h100-nvls", "groups": { "odd":
+	[[0, 1]] },'
+expect_exit "switches that multicast" 3 "$blinkc" job "$work/apart.json"
+for verb in compile check show simulate; do
+	expect_exit "blinkc $verb of a job" 3 "$blinkc" $verb examples/jobs/dgx1v.json
+	expect "blinkc $verb of a job: what to type" grep -q "blinkc job FILE" "$work/err"
+done
