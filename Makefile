@@ -703,7 +703,7 @@ MAN = $(wildcard man/*.[1-9])
 HEADERS = $(wildcard runtime/include/*.h)
 DATA = $(wildcard topologies/*.xml topologies/*.json schemas/*)
 DOCS = README.md SECURITY.md $(wildcard docs/*.*)
-EXAMPLES = $(wildcard examples/*.* examples/ci/*)
+EXAMPLES = $(wildcard examples/*.* examples/ci/* examples/jobs/*)
 # To the prefix, so that pkg-config may move it.
 RELATIVE = $(patsubst $(PREFIX)/%,$${prefix}/%,$(1))
 
@@ -758,7 +758,7 @@ uninstall:
 	$(Q)for p in blinkc blink-perf; do rm -f "$(DESTDIR)$(BASHDIR)/$$p" "$(DESTDIR)$(ZSHDIR)/_$$p" "$(DESTDIR)$(FISHDIR)/$$p.fish"; done
 	$(Q)rm -rf "$(DESTDIR)$(DATADIR)/blinkc"
 	$(Q)for f in $(DOCS) $(EXAMPLES); do rm -f "$(DESTDIR)$(DOCDIR)/$$f"; done
-	$(Q)for d in docs examples/ci examples ""; do rmdir "$(DESTDIR)$(DOCDIR)/$$d" 2>/dev/null || :; done
+	$(Q)for d in docs examples/ci examples/jobs examples ""; do rmdir "$(DESTDIR)$(DOCDIR)/$$d" 2>/dev/null || :; done
 
 installcheck:
 	@BUILD=$(B) MAKE="$(MAKE)" tests/run install
