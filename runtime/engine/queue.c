@@ -24,6 +24,9 @@ enum { WORKER_STACK = 256 << 10 };
 /* How often a thread gives way before it sleeps, and how many waits go without after a turn that took long. */
 enum { TURNS = 64, REST_LEAST = 16, REST_MOST = 1024 };
 
+/* ns: who waits for the network looks no longer. */
+#define NET_LOOK_NS ((int64_t)20000)
+
 /* ns: a turn of others that is long. */
 #define TURN_NS ((int64_t)500000)
 
@@ -227,7 +230,8 @@ goes_on(struct engine *e, struct call *call)
 static bool
 look(struct engine *e, struct call *call)
 {
-	for (int i = 0; i < e->self->spins; i++)
+	int64_t until = e->self->net ? now_ns() + NET_LOOK_NS : INT64_MAX;
+	for (int i = 0; i < e->self->spins && (i % 32 != 31 || now_ns() < until); i++)
 		if (goes_on(e, call))
 			return true;
 	if (!e->self->yields || (e->rest > 0 && e->rest-- > 0))
