@@ -24,13 +24,20 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_SECONDS = 30, LIMIT_SECONDS = 120, CALLS_LEAST = 3, CALLS_SECONDS = 2 };
+enum { WAIT_SECONDS = 30, LIMIT_SECONDS = 120, CALLS_LEAST = 3 };
 
-/* Calls that come first, as memory of each place for short ones is taken when it is needed. */
-enum { CALLS_FIRST = 18, COUNT_SHORT = 1 << 18 };
+/* Of the calls of one size, after which there are no more than CALLS_LEAST. */
+#define CALLS_SECONDS 1.0
 
+/* Calls that come first, as memory of each place for short ones is taken when it is needed; fewer of those that take
+ * long. */
+enum { CALLS_FIRST = 18 };
+
+#define FIRST_SECONDS 0.2
 #define SOON_SECONDS 1e-3
 #define LOOK_SECONDS 200e-6
+#define REST_LEAST 200e-6
+#define REST_MOST 1e-3
 
 static double
 seconds(clockid_t clock)
@@ -107,6 +114,10 @@ call(const char *name, blinkComm_t comm, int rank, int n, const float *in, float
 		return blinkReduce(in, out, count, blinkFloat32, blinkMax, 0, comm, NULL);
 	if (strcmp(name, "reducescatter") == 0)
 		return blinkReduceScatter(in, out + own, block, blinkFloat32, blinkMax, comm, NULL);
+	if (strcmp(name, "gather") == 0)
+		return blinkGather(in + own, out, block, blinkFloat32, 0, comm, NULL);
+	if (strcmp(name, "scatter") == 0)
+		return blinkScatter(in, out + own, block, blinkFloat32, 0, comm, NULL);
 	if (strcmp(name, "alltoall") == 0)
 		return blinkAlltoAll(in, out, block, blinkFloat32, comm, NULL);
 	if (strcmp(name, "allreduce") == 0)
@@ -140,33 +151,47 @@ time_calls(const char *name, blinkComm_t comm, int rank, int n, float *data, siz
 		printf("%.4f s\n", least);
 }
 
-/* The same moment for all ranks, soon. Those that have no processor of their own sleep until
- * then, others look at the clock at last, as to wake up takes long. */
 static void
-begin_together(blinkComm_t comm, bool alone)
+sleep_until(double at)
+{
+	struct timespec t = { (time_t)at, (long)((at - (double)(time_t)at) * 1e9) };
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+}
+
+/* The same moment for all ranks, soon. They wake up before, in their order, as each next timer is a ns later, and look
+ * at the clock: to wake up takes long. Of those that share a processor the first looks, and the others wait for it. */
+static void
+begin_together(blinkComm_t comm, int rank)
 {
 	double at = seconds(CLOCK_MONOTONIC) + SOON_SECONDS;
 	need_call(blinkAllReduce(&at, &at, 1, blinkFloat64, blinkMax, comm, NULL), "allreduce", comm);
 	need_call(blinkCommWait(comm, 0), "wait", comm);
-	double until = alone ? at - LOOK_SECONDS : at;
-	struct timespec t = { (time_t)until, (long)((until - (double)(time_t)until) * 1e9) };
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+	sleep_until(at - LOOK_SECONDS + rank * 1e-9);
 	while (seconds(CLOCK_MONOTONIC) < at)
 		;
 }
 
-/* sizes: bytes, separated by commas. Calls that take long are fewer; all ranks know of the longest. */
+/* Ranks that share memory have processors in turn, so that the kernel does not move them while they are timed. Those
+ * of a network have threads beside this one. */
+static void
+take_processor(int rank, int processors, bool alone)
+{
+	cpu_set_t own;
+	CPU_ZERO(&own);
+	CPU_SET(rank % processors, &own);
+	if (alone || !getenv("BLINK_HOST_ID"))
+		sched_setaffinity(0, sizeof own, &own);
+	prctl(PR_SET_TIMERSLACK, 1);
+}
+
+/* sizes: bytes, separated by commas. Calls that take long are fewer; all ranks know of the longest. Who has ended its
+ * call first rests a while, so that it takes no turns from those that have not. */
 static void
 print_calls(const char *name, blinkComm_t comm, int rank, int n, char *sizes, int times)
 {
 	int processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	bool alone = processors >= n;
-	cpu_set_t own;
-	CPU_ZERO(&own);
-	CPU_SET(rank % processors, &own);
-	if (alone)
-		sched_setaffinity(0, sizeof own, &own);
-	prctl(PR_SET_TIMERSLACK, 1);
+	take_processor(rank, processors, alone);
 	for (char *size = strtok(sizes, ","); size; size = strtok(NULL, ",")) {
 		size_t count = strtoull(size, NULL, 10) / sizeof(float);
 		float *data = calloc(2 * count + 1, sizeof *data), spent = 0;
@@ -174,16 +199,18 @@ print_calls(const char *name, blinkComm_t comm, int rank, int n, char *sizes, in
 			need(blinkOutOfMemory, "memory", "");
 		memset(data, 0, 2 * count * sizeof *data);
 		for (int i = -CALLS_FIRST; i < times && (i < CALLS_LEAST || spent < CALLS_SECONDS); i++) {
-			if (count > COUNT_SHORT && i < -CALLS_LEAST)
+			if (spent > FIRST_SECONDS && i < -CALLS_LEAST)
 				continue;
-			begin_together(comm, alone);
+			begin_together(comm, rank);
 			double start = seconds(CLOCK_MONOTONIC);
 			need_call(call(name, comm, rank, n, data + count, data, count), name, comm);
 			need_call(blinkCommWait(comm, 0), "wait", comm);
-			double end = seconds(CLOCK_MONOTONIC);
+			double end = seconds(CLOCK_MONOTONIC), took = end - start;
+			if (!alone)
+				sleep_until(end + (took + REST_LEAST < REST_MOST ? took + REST_LEAST : REST_MOST));
 			if (i >= 0)
 				printf("%s %.0f %.0f\n", size, start * 1e9, end * 1e9);
-			spent += (float)(end - start);
+			spent = i == 0 ? 0 : spent + (float)took;
 			wait_for_all(comm, &spent);
 		}
 		free(data);
