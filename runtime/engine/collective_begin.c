@@ -16,9 +16,6 @@ enum {
 	PAGE = 4096
 };
 
-/* Buffers that are larger do not stay in caches: what is written there is not read again soon. */
-#define STREAMING_BYTES ((size_t)4 << 20)
-
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -255,7 +252,7 @@ begin_tasks(struct engine *e, const struct call *call, struct blink_error *err)
 		if (e->lanes->task[t].n_chunks > 0)
 			e->left[e->n_left++] = t;
 	}
-	e->streaming = (size_t)call->count * e->size > STREAMING_BYTES;
+	e->streaming = (size_t)call->count * e->size > HOST_STREAMING_BYTES;
 	return e->self->net ? open_mirror(e, prog, err) : blinkSuccess;
 }
 

@@ -15,6 +15,7 @@ enum {
 	HOST_SLOTS_MOST = 32,
 	HOST_RINGS_BYTES = 4 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
 	HOST_HALF_BYTES = 32 << 20,		/* of them, at most */
+	HOST_STREAMING_BYTES = 4 << 20,		/* larger results are written past the caches */
 	HOST_NET_CHUNK_LEAST = 16 << 10,	/* over a network, as long as its rate is not known */
 	HOST_NET_CHUNKS_FEW = 8,		/* where t0 counts: no more of them, */
 	HOST_NET_CHUNK_FEW = 32 << 10,		/* or none shorter */

@@ -19,8 +19,8 @@ typedef struct {
 } SimFit;
 
 /* Changes *p so that simulated times come close to n measured ones, 1 or more: call and step, and efficiency and
- * latency of the classes of links that carry something; of ranks that share memory call, reduce, reduce_step, and what
- * is theirs alone but for by_memory and cache.
+ * latency of the classes of links that carry something; of ranks that share memory call,
+ * reduce, reduce_step, and what is theirs alone but for by_memory.
  * Fails: as sim_run_best. Cost: some hundred simulations of each measurement. */
 Status sim_fit(Ctx *ctx, const SimMeasured *measured, int n, SimParameters *p, SimFit *out);
 

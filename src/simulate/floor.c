@@ -179,7 +179,7 @@ floor_of_chunk(const Floor *f, int64_t chunk)
 {
 	int n_ranks = f->plan->sched->topo->n_ranks;
 	double most = f->links;
-	if (f->p->by_memory)	/* nothing is known of such ranks */
+	if (f->p->by_memory || f->p->burst > 0)	/* nothing is known of such ranks, or links */
 		return 0;
 	for (int v = 0; v < f->plan->n_values; v++)
 		f->first[v] = f->last[v] = 0;

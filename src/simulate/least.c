@@ -91,7 +91,9 @@ sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
 		int64_t one = sim_link_latency(ask, &topo->link[l]);
 		least = one < least ? one : least;
 	}
-	int64_t bytes = transfer_time(plan->sched, ask->m) + (topo->n_links ? least : 0);
+	Wide at_once = (Wide)ask->p.burst * topo->n_links;
+	int64_t bytes = (at_once < ask->m ? transfer_time(plan->sched, ask->m - (int64_t)at_once) : 0)
+	    + (topo->n_links ? least : 0);
 	*out = plan->n_hops == 0 ? 0 : (ask->p.call + step) * PS_PER_NS + (bytes > latency ? bytes : latency);
 	arena_release(&ctx->scratch, mark);
 	return OK;

@@ -147,6 +147,7 @@ leave_links(struct run *run, int f)
 		if (link->n > 0)
 			continue;
 		link->busy += run->now - link->since;
+		link->since = run->now;
 		link->below = 0;
 	}
 }
@@ -200,6 +201,25 @@ work_of_step(const struct run *run, int64_t bytes, int64_t weight)
 	return (work / weight << RATE_BITS) + (work % weight << RATE_BITS) / weight;
 }
 
+/* Bytes of a step that all its links let pass at once, less than all. A bucket fills while nothing moves. */
+static int64_t
+pass_at_once(struct run *run, const struct flow_run *flow, int64_t bytes)
+{
+	const struct place *place = &run->place[flow->first_place];
+	int64_t burst = run->ask->p.burst, most = bytes - 1;
+	for (int i = 0; i < flow->n_places && burst > 0; i++) {
+		struct link_run *link = &run->link[place[i].link];
+		double filled = link->n > 0 ? 0 : (double)(run->now - link->since) / link->byte;
+		link->tokens = filled < (double)(burst - link->tokens) ? link->tokens + (int64_t)filled : burst;
+		if (link->n == 0)
+			link->since = run->now;
+		most = link->tokens < most ? link->tokens : most;
+	}
+	for (int i = 0; i < flow->n_places && burst > 0; i++)
+		run->link[place[i].link].tokens -= most;
+	return burst > 0 ? most : 0;
+}
+
 void
 links_enter(struct run *run, int slot)
 {
@@ -213,6 +233,7 @@ links_enter(struct run *run, int slot)
 		link->moved += (Wide)bytes * place[i].times;
 		look_ahead(run, link, bytes, place[i].times);
 	}
+	bytes -= pass_at_once(run, flow, bytes);
 	if (flow->head == NO_SLOT)
 		join_links(run, hop->flow);
 	step->end = work_of_step(run, bytes, hop->weight);

@@ -90,6 +90,8 @@ links_new(struct run *run)
 		run->link[l].n = 0;
 		run->link[l].level = UNBOUND;
 		run->link[l].left = work_of_link(run, l);
+		run->link[l].tokens = run->ask->p.burst;
+		run->link[l].to_move -= (double)run->ask->p.burst;
 		run->link[l].byte = (double)(PS_PER_S << by_packets(run->ask)) / (double)net->rate[l];
 	}
 	return new_slots(run);

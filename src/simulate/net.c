@@ -220,8 +220,9 @@ net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	bool found = false;
 	TRY(whole(ctx, plan, ask, &all));
 	*out = all;
-	/* Ranks that wait for each other's processors cannot be simulated as one for all of a class. */
-	if (!ask->steps && ask->p.cores == 0)
+	/* Ranks that wait for each other's processors, or take from each other what a bucket has left, cannot be
+	 * simulated as one for all of a class. */
+	if (!ask->steps && ask->p.cores == 0 && ask->p.burst == 0)
 		TRY(alike_find(ctx, &all, ask, &classes, &found));
 	struct folding f = { .ctx = ctx, .whole = &all, .ask = ask, .classes = &classes, .out = out };
 	if (found)

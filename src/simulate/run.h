@@ -191,7 +191,8 @@ struct link_run {
 	int n;			/* of that list */
 	int n_ends;		/* of the heap */
 
-	int64_t since, busy;
+	int64_t since, busy;	/* since: something moves on it, or nothing does */
+	int64_t tokens;		/* bytes that it lets pass at once */
 	Wide moved;
 	double to_move, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
 };

@@ -5,25 +5,32 @@
  * publishes it (runtime/engine/collective.c). Tasks are looked at in the order of the program, each as long as it can
  * go on. Chunks and slots are those of the runtime (model/host_chunks.h). A chunk takes
  *
- *	`task`		once, and `reduce_step` if it is added up
+ *	`task`		once, `lane` for each rank that it comes from or goes to, and `reduce_step` if it is added up
  *	its bytes	in rings, by the rate `exchange`, each time that they are read or written; those of the callers'
  *			buffers in no time as far as the caches of the processors hold them (`near_cache`, of all
- *			together), else by `cached`, and by `memory` as far as they are more than `cache`; rings that
- *			are more than that, too; what is added, by `reduce`, for each operand but one
+ *			together), else by `cached`, and
+ *			by `memory` as far as they are more than `cache`, which other processors share that read there,
+ *			but at most `memory_alone`; rings that are more than that, too; what is added, by `reduce`, for
+ *			each operand but one. Results that are written past the caches (HOST_STREAMING_BYTES) go by
+ *			`stream`
  *
- * A rank that can go on with nothing looks at its flags, if it has a processor of its own. Where there are more ranks
- * than `cores`, some share one, and take turns: who has nothing to do gives way to the next, whether that has or not,
- * and each turn takes `turn`. After 64 turns in vain it sleeps until there is something to do. A rank's own block, that
- * no tree carries, is copied when nothing else is to do.
+ * Before that a rank makes the call, and when it can go on no more, it begins to wait for the end: both together take
+ * `call` of its processor. A rank that can go on with nothing looks at
+ * its flags. Where there are more ranks than `cores`, some share one, and take turns: who has nothing to do gives way
+ * to the next, whether that has or not, and each turn takes `turn`. After 64 turns in vain, or a while alone, it sleeps
+ * until there is something to do, and then takes `wake`. A rank's own block, that no tree carries, is copied when
+ * nothing else is to do.
  *
- * Not simulated: that the kernel moves ranks between processors; turns of other programs; what it takes to wake
- * who sleeps. */
+ * Not simulated: that the kernel moves ranks between processors; turns of other programs, and of ranks that have ended
+ * their call. */
 #include "simulate/shared.h"
 #include "model/host_chunks.h"
 #include "schedule/schedule.h"
 #include "simulate/run.h"
 
 enum { OWN_COPY = 256 << 10, TURNS = 64, EVENT_NS = 200 };
+
+enum { PATIENCE_NS = 30000 };		/* what 64 turns in vain take of a rank alone */
 
 /* What a rank does until `at`. */
 enum { DOES_NOTHING = -1, DOES_COPY = -2 };
@@ -43,7 +50,8 @@ struct shared_rank {
 	int cursor;			/* of the pass over its tasks */
 	int first, end;			/* its tasks */
 	int turns;			/* in vain */
-	int64_t at, own_left, own_chunk;
+	bool begun, waits, slept;	/* it has made the call; and has begun to wait for its end */
+	int64_t at, since, own_left, own_chunk;	/* since: it waits */
 };
 
 /* A processor that several ranks share, by turns. */
@@ -65,7 +73,8 @@ struct shared {
 	int *publisher;			/* of each lane: its task */
 	struct shared_core *core;
 	int64_t chunk, slots, now;
-	double slot_byte, user_byte;	/* ps to read or write a byte */
+	double far;			/* part of the callers' buffers that no cache holds */
+	double slot_byte, input_byte, output_byte;	/* ps to read or write a byte */
 };
 
 /* ---- what there is to do ---- */
@@ -160,23 +169,28 @@ own_block(const struct shared *s, int r)
 
 /* Of the callers' buffers. */
 static int64_t
-buffers(const struct shared *s)
+inputs(const struct shared *s)
 {
-	const Schedule *sched = s->plan->sched;
-	int64_t n = s->n_ranks, m = s->ask->m;
-	switch (sched->coll) {
-	case ALLREDUCE:
-	case ALLTOALL:
-		return 2 * n * m;
-	case ALLGATHER:
-	case REDUCESCATTER:
-		return (n + 1) * m;
-	case BROADCAST:
-	case REDUCE:
-		return (n + 1) * m;
-	default:
-		return 2 * m;
-	}
+	Collective coll = s->plan->sched->coll;
+	bool each = collective_reduces(coll) || coll == ALLTOALL;
+	return each ? s->n_ranks * s->ask->m : s->ask->m;
+}
+
+static int64_t
+outputs(const struct shared *s)
+{
+	Collective coll = s->plan->sched->coll;
+	bool each = coll == ALLREDUCE || coll == ALLTOALL || coll == ALLGATHER || coll == BROADCAST;
+	return each ? s->n_ranks * s->ask->m : s->ask->m;
+}
+
+/* The runtime writes results past the caches. */
+static bool
+streams(const struct shared *s)
+{
+	Collective coll = s->plan->sched->coll;
+	bool whole = coll == ALLREDUCE || coll == BROADCAST || coll == REDUCE;
+	return (whole ? s->ask->m : s->ask->m / s->n_ranks) > HOST_STREAMING_BYTES;
 }
 
 /* The part of `bytes`, which are used again in the next call, that a cache has no more. */
@@ -192,12 +206,12 @@ per_byte(int64_t rate)
 	return rate ? (double)PS_PER_S / (double)rate : 0;
 }
 
-/* ps for a byte of the callers' buffers, which have `bytes` in all. */
+/* ps for a byte of the callers' buffers, which have `bytes` in all, as far as a cache has them. */
 static double
 user_byte(const SimParameters *p, int64_t bytes)
 {
 	double far = missed(p->cache, bytes), away = missed(p->near_cache, bytes);
-	return (away > far ? away - far : 0) * per_byte(p->cached) + far * per_byte(p->memory);
+	return (away > far ? away - far : 0) * per_byte(p->cached);
 }
 
 /* Of rings. */
@@ -236,7 +250,11 @@ cut(struct shared *s)
 	s->out->n_chunks = n;
 	s->out->chunk = longest < s->chunk ? longest : s->chunk;
 	s->slot_byte = slot_byte(p, s->n_ranks * rings * s->slots * s->chunk);
-	s->user_byte = user_byte(p, buffers(s));
+	bool past = streams(s);
+	int64_t buffers = inputs(s) + (past ? 0 : outputs(s));
+	s->far = missed(p->cache, buffers);
+	s->input_byte = user_byte(p, buffers);
+	s->output_byte = past ? per_byte(p->stream) : s->input_byte + s->far * per_byte(p->memory);
 	for (int r = 0; r < s->n_ranks; r++)
 		s->rank[r].own_left = own_block(s, r);
 	return OK;
@@ -267,16 +285,32 @@ is_done(const struct shared *s, const struct shared_rank *rank)
 	return rank->own_left == 0;
 }
 
+/* ps for a byte of an input, which is slower while other processors read from the memory, too. */
+static double
+own_byte(const struct shared *s)
+{
+	const SimParameters *p = &s->ask->p;
+	int reading = 1;
+	for (int r = 0; r < s->n_ranks && s->far > 0; r++) {
+		const struct shared_rank *rank = &s->rank[r];
+		reading += rank->state == RANK_BUSY && rank->at > s->now
+		    && (rank->doing == DOES_COPY || (rank->doing >= 0 && s->task[rank->doing].task->own));
+	}
+	double shared = per_byte(p->memory) * reading / s->cores, alone = per_byte(p->memory_alone);
+	return s->input_byte + s->far * (shared > alone ? shared : alone);
+}
+
 static int64_t
 chunk_time(const struct shared *s, const struct shared_task *t)
 {
 	const SimParameters *p = &s->ask->p;
 	int64_t left = t->bytes - t->chunk * s->chunk, bytes = left < s->chunk ? left : s->chunk;
-	double slots = t->task->n_from + (t->task->n_to > 0), user = t->task->own + t->task->output;
+	double slots = t->task->n_from + (t->task->n_to > 0);
 	int64_t added = collective_reduces(s->plan->sched->coll) ? t->task->n_from + t->task->own - 1 : 0;
-	return (p->task + (added > 0 ? p->reduce_step : 0)) * PS_PER_NS
-	    + (int64_t)((double)bytes * (slots * s->slot_byte + user * s->user_byte))
-	    + (added > 0 ? time_at_rate(bytes * added, p->reduce) : 0);
+	int lanes = t->task->n_from + t->task->n_to;
+	return (p->task + lanes * p->lane + (added > 0 ? p->reduce_step : 0)) * PS_PER_NS
+	    + (int64_t)((double)bytes * (slots * s->slot_byte + t->task->own * own_byte(s)
+	    + t->task->output * s->output_byte)) + (added > 0 ? time_at_rate(bytes * added, p->reduce) : 0);
 }
 
 /* ---- processors ---- */
@@ -306,7 +340,9 @@ pass_on(struct shared *s, struct shared_core *core)
 	core->n--;
 	for (int i = 0; i < core->n; i++)
 		core->queue[i] = core->queue[i + 1];
-	run_at(s, &s->rank[next], DOES_NOTHING, s->ask->p.turn * PS_PER_NS);
+	bool slept = s->rank[next].slept;
+	s->rank[next].slept = false;
+	run_at(s, &s->rank[next], DOES_NOTHING, (slept ? s->ask->p.wake : s->ask->p.turn) * PS_PER_NS);
 }
 
 static void
@@ -329,8 +365,12 @@ tell(struct shared *s, const struct shared_task *t)
 			struct shared_rank *rank = &s->rank[s->rank_of[other[i]]];
 			if (rank->state != RANK_WAITS || !can_go_on(s, &s->task[other[i]]))
 				continue;
+			if (s->now - rank->since > PATIENCE_NS * PS_PER_NS)
+				rank->slept = true;
 			if (s->n_ranks <= s->cores)
-				run_at(s, rank, DOES_NOTHING, 0);
+				run_at(s, rank, DOES_NOTHING, rank->slept ? s->ask->p.wake * PS_PER_NS : 0);
+			else if (!rank->slept && !core_of(s, rank)->busy)
+				core_of(s, rank)->busy = true, run_at(s, rank, DOES_NOTHING, 0);
 			else
 				queue_up(s, rank);
 		}
@@ -343,9 +383,13 @@ give_way(struct shared *s, struct shared_rank *rank)
 {
 	struct shared_core *core = core_of(s, rank);
 	rank->state = RANK_WAITS;
+	rank->since = s->now;
+	rank->slept = false;
 	if (s->n_ranks <= s->cores)
 		return;
-	if (++rank->turns <= TURNS && core->n > 0)
+	if (++rank->turns > TURNS)
+		rank->slept = true;
+	else if (core->n > 0)
 		queue_up(s, rank);
 	pass_on(s, core);
 }
@@ -354,6 +398,11 @@ give_way(struct shared *s, struct shared_rank *rank)
 static void
 proceed(struct shared *s, struct shared_rank *rank)
 {
+	if (!rank->begun) {
+		rank->begun = true;
+		run_at(s, rank, DOES_NOTHING, s->ask->p.call * PS_PER_NS / 2);
+		return;
+	}
 	for (int pass = 0; pass < 2; pass++, rank->cursor = rank->first) {
 		for (; rank->cursor < rank->end; rank->cursor++) {
 			if (can_go_on(s, &s->task[rank->cursor])) {
@@ -365,7 +414,12 @@ proceed(struct shared *s, struct shared_rank *rank)
 	}
 	if (rank->own_left > 0) {
 		rank->own_chunk = rank->own_left < OWN_COPY ? rank->own_left : OWN_COPY;
-		run_at(s, rank, DOES_COPY, (int64_t)(2 * (double)rank->own_chunk * s->user_byte));
+		run_at(s, rank, DOES_COPY, (int64_t)((double)rank->own_chunk * (own_byte(s) + s->output_byte)));
+		return;
+	}
+	if (!rank->waits) {
+		rank->waits = true;
+		run_at(s, rank, DOES_NOTHING, s->ask->p.call * PS_PER_NS / 2);
 		return;
 	}
 	if (!is_done(s, rank)) {
@@ -407,13 +461,16 @@ begin(struct shared *s)
 	TRY(TEMP(s->ctx, s->core, s->cores));
 	for (int c = 0; c < s->cores; c++)
 		TRY(TEMP(s->ctx, s->core[c].queue, s->n_ranks + 1));
-	s->now = s->ask->p.call * PS_PER_NS;
 	for (int r = 0; r < s->n_ranks; r++) {
 		s->rank[r].cursor = s->rank[r].first;
-		if (s->n_ranks <= s->cores)
-			run_at(s, &s->rank[r], DOES_NOTHING, 0);
-		else
+		s->rank[r].slept = s->n_ranks - s->cores > r % s->cores;
+		if (s->core[r % s->cores].busy) {
 			queue_up(s, &s->rank[r]);
+		} else {
+			s->core[r % s->cores].busy = s->n_ranks > s->cores;
+			run_at(s, &s->rank[r], DOES_NOTHING, s->rank[r].slept ? s->ask->p.wake * PS_PER_NS : 0);
+			s->rank[r].slept = false;
+		}
 	}
 	return OK;
 }

@@ -235,12 +235,21 @@ takes() { # NAME US OPTIONS: of a message of 1000 bytes
 	fi
 }
 for n in 2 3; do "$blinkc" -q --synthetic "gpu:$n switch:1" -c broadcast -a chain -o "$work/chain$n.json"; done
-# A byte in a ring takes 1 ns: the root writes one, who forwards reads and writes, the last reads.
-echo '{"host": {"by_memory": 1, "cores": 3, "call": 1, "task": 1, "exchange": 1, "turn": 10}}' >"$work/p.json"
-takes "two ranks that share memory" 5 "$work/chain2.json"
-takes "three" 8 "$work/chain3.json"
-sed -i 's/"cores": 3/"cores": 1/' "$work/p.json"
-takes "three on one processor, by turns" 38 "$work/chain3.json"
+# A byte in a ring takes 1 ns: the root writes one, who forwards reads and writes, the last reads. Half of a call comes
+# before, half when a rank begins to wait.
+shares() { # CORES TASK LANE
+	echo "{\"host\": {\"by_memory\": 1, \"cores\": $1, \"call\": 1, \"task\": $2, \"lane\": $3, \"exchange\": 1,
+		\"turn\": 10, \"wake\": 5}}" >"$work/p.json"
+}
+shares 3 1 0
+takes "two ranks that share memory" 4.5 "$work/chain2.json"
+takes "three" 7.5 "$work/chain3.json"
+shares 3 1 1
+takes "each rank that a chunk comes from or goes to" 11.5 "$work/chain3.json"
+shares 3 40 0
+takes "the others sleep meanwhile, and wake up" 134.5 "$work/chain3.json"
+shares 1 1 0
+takes "three on one processor, whose first turns take as long as waking up" 25 "$work/chain3.json"
 expect_exit "no trace of them" 2 "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 \
 	"$work/chain3.json" --trace "$work/t.trace"
 expect "no critical path" "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 "$work/chain3.json"
@@ -259,6 +268,15 @@ startups 2
 takes "by two" 60.5 "$work/all.json"
 startups 12
 takes "by twelve" 10.75 "$work/all.json"
+# Links with buckets.
+shapes() {
+	echo "{\"host\": {\"at_once\": 0, \"call\": 0, \"step\": 0, \"latency\": {\"nvlink\": 0},
+		\"efficiency\": {\"nvlink\": 1}, $1}}" >"$work/p.json"
+}
+shapes '"burst": 400'
+takes "of 1000 bytes a bucket lets 400 pass at once" 0.6 "$work/chain2.json"
+takes "each link has one" 1.2 "$work/chain3.json"
+takes "in short chunks, too" 0.6 "$work/chain2.json" --chunk 100
 
 # ---- parameters from measured times ----
 
