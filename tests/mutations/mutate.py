@@ -1,6 +1,6 @@
 """Break the tree on purpose, and see that a suite fails.
 
-usage: tests/mutate [--apply] [NAME...]
+usage: tests/mutate [--apply | --table] [NAME...]
 
 A mutation is a patch, tests/mutations/NAME.patch. Lines before the patch say what it breaks, then:
 
@@ -14,7 +14,7 @@ Lines of the patch are looked for in the file that it names, or in another of th
 they are; context lines only where it needs them to tell two places apart. A patch that does not apply is a failure.
 Each is applied to a copy of the tree and of what is built, what the suite needs is built there, the suite runs until
 the case fails, and the copy has its own files again. Without names: all of them, which takes an hour of two cores.
---apply only looks whether they apply.
+--apply only looks whether they apply; --table prints which suite finds which, as README.md has it.
 """
 import argparse
 import os
@@ -124,6 +124,17 @@ def all_apply(names, build):
     return not bad
 
 
+def table(names):
+    """Which suite finds which, and what only the full test does."""
+    found = {}
+    for name in names:
+        head = header(name)
+        found.setdefault(head["suite"], []).append(f"*{name}*" if head.get("tier") == "full" else name)
+    yield "| suite | mutations | which |\n| --- | --- | --- |"
+    for suite, of in sorted(found.items()):
+        yield f"| {suite} | {len(of)} | {', '.join(of)} |"
+
+
 # ---- trials ----
 
 
@@ -212,6 +223,7 @@ def main():
                                      description=__doc__.split("\n\n", 2)[2],
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--apply", action="store_true")
+    parser.add_argument("--table", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
     args = parser.parse_args()
     names = args.names or sorted(name.removesuffix(".patch") for name in os.listdir(FOLDER) if name.endswith(".patch"))
@@ -219,6 +231,9 @@ def main():
     # A build directory elsewhere is not copied; its copy is built from nothing.
     build, failed = os.path.relpath(os.environ.get("BUILD", "build")), 0
     build = "build" if os.sep in build else build
+    if args.table:
+        print("\n".join(table(names)))
+        return 0
     if args.apply:
         return not all_apply(names, build)
     folder = tempfile.mkdtemp()

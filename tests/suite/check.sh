@@ -331,3 +331,11 @@ blinkc: wrong/allreduce/package.json: format: missing: want \"blink-schedule\""
 for jobs in 0 -1 x "" 1025 1.5; do
 	says "--jobs '$jobs'" 2 "$blinkc" check --jobs "$jobs" right
 done
+
+# ---- links ----
+
+mkdir "$work/links"
+ln -s nowhere "$work/links/x.json"
+"$blinkc" check "$work/links" >"$work/out" 2>"$work/err"
+expect "a link that leads nowhere is a file that cannot be read" \
+	cmp "$work/err" <(echo "blinkc: $work/links/x.json: No such file or directory")

@@ -84,6 +84,18 @@ job ring '{ "groups": "pairs", "collective": "allreduce", "bytes": 10000000 },
 	'"topology": "ring.topo.json", "groups": { "pairs": [[0, 1], [2, 3]], "all": [[0, 1, 2, 3]] },'
 plan ring
 same ring "1500 1500 1500"
+# Three links of 25 GB/s in a ring of six cut it into three parts, between which an allreduce has four messages.
+"$python" - >"$work/six.topo.json" <<'END'
+import json
+links = [{"from": f"g{i}", "to": f"g{(i + 1) % 6}", "class": "nvlink", "capacity": capacity}
+         for i, capacity in enumerate((75, 25, 25, 75, 75, 25))]
+print(json.dumps({"format": "blink-topology", "version": 1, "name": "six", "links": links,
+                  "nodes": [{"id": "s", "gpus": [{"id": f"g{i}"} for i in range(6)]}]}))
+END
+job six '{ "groups": "dp", "collective": "allreduce", "bytes": 37500000 }' \
+	'"topology": "six.topo.json", "grid": { "dp": 6 },'
+plan six
+same six "1000 1000 1000"
 # Groups of one rank send nothing.
 job ones '{ "groups": "pp", "collective": "allreduce", "bytes": 1 }, { "groups": "tp", "collective": "allreduce",
 	"bytes": 300000000 }' '"topology": "dgx-a100", "grid": { "pp": 1, "dp": 4, "tp": 2 },'

@@ -21,3 +21,5 @@ if [ -z "$wide" ]; then ok "lines of at most 120 columns"; else not_ok "longer t
 # Each edit of tests/mutations still has its lines in the sources.
 lost=$(cd "$top" && tests/mutate --apply 2>&1)
 if [ -z "$lost" ]; then ok "mutations apply"; else not_ok "mutations: ${lost:0:300}"; fi
+expect "tests/mutations/README.md: what finds them" \
+	cmp <(cd "$top" && tests/mutate --table) <(sed -n '/^| suite/,$p' "$top/tests/mutations/README.md")
