@@ -1,0 +1,66 @@
+/* The files that plan a phase together: phase.c has the order of things, the others a step each. */
+#ifndef BLINK_WORKLOAD_PHASE_H
+#define BLINK_WORKLOAD_PHASE_H
+
+#include "plan/pack/concurrent/concurrent.h"
+#include "workload/workload.h"
+
+/* A call of a group that is the first of its orbit; the others are its images. */
+struct planned {
+	int call, kind, group;
+	const JoinedGroup *joined;
+	Ask ask;
+	Plan alone;
+	Packing *pack;		/* what is sent */
+	int *part;		/* n_links: the orbit of each of its links under symmetries that keep the group */
+	int *part_size;		/* of such an orbit, how many links it has */
+	double *sent, *alone_sent, *ring_sent;	/* n_links: bytes over each; of rings NULL: there are none */
+};
+
+struct planning {
+	Ctx *ctx;
+	const JoinedWorkload *in;
+	const Phase *phase;
+	int n;
+	struct planned *of;
+	Concurrent *concurrent;
+	PhasePlan *out;
+};
+
+/* ---- alone.c ---- */
+
+/* Bytes that trees of a message of `bytes` send over each link; in the run arena. */
+Status count_bytes(Ctx *ctx, const Topology *topo, Collective coll, const Packing *pack, double bytes, double **out);
+
+/* The best schedule of a group alone, and its rings. Fails: as job_plan; LIMIT it has no list of all trees. */
+Status plan_alone(struct planning *p, struct planned *of);
+
+/* A plan that has no list of all trees is of no use here. */
+Status fail_long(Ctx *ctx, Collective coll, int n_ranks);
+
+/* ---- orbits.c ---- */
+
+/* Where each rank of a group goes in the group that is its image. */
+void image_ranks(const struct planning *p, const struct planned *of, const SymmetryWalk *walk, int image, int *rank);
+
+/* Links and bundles of a group that symmetries take to each other, while they keep the group. */
+Status find_orbits(struct planning *p, struct planned *of, Concurrent *concurrent);
+
+/* ---- shares.c ---- */
+
+/* Groups one after the other: its own best schedule where that fits, else one within its shares. */
+Status plan_groups(struct planning *p, const ConcurrentPlan *plan);
+
+/* ---- images.c ---- */
+
+/* All groups, as images of those that are planned; and what others would take. */
+Status build_all(struct planning *p);
+
+/* Bytes of all calls, one after the other. */
+static inline int64_t
+bytes_of(const GroupCall *call)
+{
+	return call->bytes * call->times;
+}
+
+#endif
