@@ -1,5 +1,5 @@
 /* A group as if it were alone: what the time of all groups together is held against. */
-#include "workload/phase.h"
+#include "workload/planning.h"
 
 Status
 count_bytes(Ctx *ctx, const Topology *topo, Collective coll, const Packing *pack, double bytes, double **out)

@@ -1,7 +1,7 @@
 /* The schedules of all groups: those of the ones that are planned, and of their images. */
 #include "format/format.h"
 #include "schedule/schedule.h"
-#include "workload/phase.h"
+#include "workload/planning.h"
 
 #include <math.h>
 #include <stdlib.h>

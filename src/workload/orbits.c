@@ -1,6 +1,6 @@
 /* What symmetries that keep a group take to each other in it. */
 #include "base/disjoint.h"
-#include "workload/phase.h"
+#include "workload/planning.h"
 
 /* Images of the group's own links, ranks and bundles under an element that keeps it. rank: of each, its image. */
 static void

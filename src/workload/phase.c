@@ -1,5 +1,5 @@
 /* A phase: the shares of links that each group gets, its trees within them, and the images of these. */
-#include "workload/phase.h"
+#include "workload/planning.h"
 
 /* ---- levels ---- */
 

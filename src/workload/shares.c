@@ -1,6 +1,6 @@
 /* Trees of each group within what the program gives it of each link. */
 #include "plan/pack/flow/flow.h"
-#include "workload/phase.h"
+#include "workload/planning.h"
 
 #include <math.h>
 

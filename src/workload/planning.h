@@ -1,6 +1,6 @@
 /* The files that plan a phase together: phase.c has the order of things, the others a step each. */
-#ifndef BLINK_WORKLOAD_PHASE_H
-#define BLINK_WORKLOAD_PHASE_H
+#ifndef BLINK_WORKLOAD_PLANNING_H
+#define BLINK_WORKLOAD_PLANNING_H
 
 #include "plan/pack/concurrent/concurrent.h"
 #include "workload/workload.h"
