@@ -335,7 +335,8 @@ pack_directions(const struct branchings *b, const Ask *ask, const Supply *all, c
 	const Topology *topo = b->topo;
 	Packing *trees[2] = { NULL, NULL };
 	int64_t *down, *part, *owed, parts, total;
-	int root = orient_root(all);
+	int root;
+	TRY(orient_root(b->ctx, all, &root));
 	TRY(TEMP(b->ctx, down, topo->n_links));
 	TRY(TEMP(b->ctx, part, topo->n_links));
 	TRY(TEMP(b->ctx, owed, topo->n_ranks));

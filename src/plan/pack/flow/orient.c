@@ -22,6 +22,9 @@
 #include "graph/network.h"
 #include "plan/pack/flow/orient.h"
 
+#include <limits.h>
+#include <string.h>
+
 enum { FLOW_NS = 100000 };	/* about what a flow takes */
 
 Status
@@ -158,20 +161,43 @@ divide_links(Ctx *ctx, const Supply *supply, const int64_t *more, int64_t *down,
 	return OK;
 }
 
-int
-orient_root(const Supply *supply)
+/* Hops to the vertex that is farthest from v. hops, line: n_vertices. */
+static int
+farthest(const Topology *topo, int v, int *hops, int *line)
+{
+	int head = 0, tail = 0;
+	memset(hops, -1, (size_t)topo->n_vertices * sizeof *hops);
+	hops[v] = 0;
+	for (line[tail++] = v; head < tail; head++)
+		for (int i = topo->first_out[line[head]]; i < topo->first_out[line[head] + 1]; i++) {
+			int w = topo->link[topo->out[i]].to;
+			if (hops[w] < 0) {
+				hops[w] = hops[line[head]] + 1;
+				line[tail++] = w;
+			}
+		}
+	return hops[line[tail - 1]];
+}
+
+Status
+orient_root(Ctx *ctx, const Supply *supply, int *root)
 {
 	const Topology *topo = supply->topo;
-	int best = 0;
-	int64_t most = -1;
+	int *hops, *line, nearest = INT_MAX;
+	int64_t most = 0;
+	TRY(TEMP_EACH(ctx, topo->n_vertices, hops, line));
 	for (int v = 0; v < topo->n_ranks; v++) {
+		int far = farthest(topo, v, hops, line);
 		int64_t sum = 0;
 		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++)
 			sum += supply->capacity[topo->out[i]];
-		best = sum > most ? v : best;
-		most = sum > most ? sum : most;
+		if (far > nearest || (far == nearest && sum <= most))
+			continue;
+		*root = v;
+		nearest = far;
+		most = sum;
 	}
-	return best;
+	return OK;
 }
 
 Status
@@ -179,7 +205,7 @@ orient_links(Ctx *ctx, const Supply *supply, int64_t *down, int *root, bool *fit
 {
 	int64_t *z;
 	TRY(TEMP(ctx, z, supply->topo->n_ranks));
-	*root = orient_root(supply);
+	TRY(orient_root(ctx, supply, root));
 	TRY(choose_z(ctx, supply, *root, z, fits));
 	if (!*fits)
 		return OK;

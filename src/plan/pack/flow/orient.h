@@ -13,7 +13,7 @@ Status orient_opposite(Ctx *ctx, const Topology *topo, const int **out);
  * Cost: a maximum flow for each rank. */
 Status orient_links(Ctx *ctx, const Supply *supply, int64_t *down, int *root, bool *fits);
 
-/* The root of all trees: the rank with most capacity out of it. */
-int orient_root(const Supply *supply);
+/* The root of all trees: of the ranks with the least hops to the farthest the one with most capacity out of it. */
+Status orient_root(Ctx *ctx, const Supply *supply, int *root);
 
 #endif

@@ -4,7 +4,9 @@
  * trees of equal weight that exchange the edges by which they hold one rank leave the load of every link as it was: if
  * v hangs from a in one and from b in the other, and then from b and from a. So the rate stays the same, and what is
  * proven of it. Both remain trees where v is neither above b in the first nor above a in the second. Trees whose
- * weights differ exchange edges several for several, or where links have room.
+ * weights differ exchange edges several for several, or where links have room. Edges that a rank may hang by are those
+ * of all trees and, between GPUs, each link alone, of which most of many ranks lead no tree nearer to its root: so only
+ * if one does are other trees looked at.
  *
  * An exchange is made where it lowers the sum of BASE^depth over the ranks of all trees, in which the deepest count
  * most; so this ends. A tree keeps the sum below each rank, relative to that rank, so that a change is known at once:
@@ -19,7 +21,7 @@ enum {
 	MOST_DEPTH = 250,	/* BASE to twice that is finite */
 	MOST_HANGING = 1 << 20,	/* trees times ranks */
 	MOST_STEPS = 1 << 27,	/* looks at an edge: about a second */
-	MOST_OTHERS = 8		/* edges of a rank for which several trees are exchanged */
+	MOST_OTHERS = 8		/* ways of a rank for which several trees are exchanged */
 };
 
 static const double LEAST_GAIN = 1e-9;	/* of what a tree gains: less is rounding */
@@ -29,6 +31,7 @@ struct half {
 	int root, tree;
 	bool up, changed;
 	int64_t weight;
+	int *above;		/* -1: the root */
 	int *first, *next;	/* ranks that hang from each, as lists; -1 ends */
 	int *depth, *height;	/* hops from the root; to the deepest below */
 	double *sum;		/* of BASE^depth of the ranks below, itself among them, as if it were the root */
@@ -40,13 +43,21 @@ struct move {
 	double cost;
 };
 
+/* An edge by which a rank may hang from another one. */
+struct way {
+	const Edge *edge;
+	int to;			/* that one */
+	bool up;
+	double gain;		/* what it adds to the sum of the half in question; 0: it is of no use */
+};
+
 struct exchange {
 	const Topology *topo;
 	int n, n_trees, n_halves;
 	struct half *half;	/* of each tree the way up, the way down, or one after the other */
-	/* By rank and then by half: [v * n_halves + h] */
-	int *above;		/* -1: v is the root */
-	const Edge **edge;
+	struct way *way;
+	int *first_way;		/* of each rank, and one more */
+	int *held;		/* [v * n_halves + h]: the way by which v hangs; -1: v is the root */
 	double *power;		/* of BASE */
 	int64_t *room;		/* of each link, in units of the packing */
 	int *queue;
@@ -57,22 +68,16 @@ struct exchange {
 
 /* ---- trees ---- */
 
-static int
-place(const struct exchange *x, const struct half *h, int v)
+static int *
+held(const struct exchange *x, const struct half *h, int v)
 {
-	return v * x->n_halves + (int)(h - x->half);
+	return &x->held[(size_t)v * (size_t)x->n_halves + (size_t)(h - x->half)];
 }
 
-static int
-above(const struct exchange *x, const struct half *h, int v)
+static const struct way *
+way_of(const struct exchange *x, const struct half *h, int v)
 {
-	return x->above[place(x, h, v)];
-}
-
-static const Edge *
-edge_of(const struct exchange *x, const struct half *h, int v)
-{
-	return x->edge[place(x, h, v)];
+	return &x->way[*held(x, h, v)];
 }
 
 /* From the ranks that hang from it. */
@@ -94,7 +99,7 @@ set_depths(struct exchange *x, struct half *h, int v)
 	int tail = 0;
 	x->queue[tail++] = v;
 	for (int i = 0; i < tail; i++) {
-		int u = x->queue[i], up = above(x, h, u);
+		int u = x->queue[i], up = h->above[u];
 		h->depth[u] = up < 0 ? 0 : h->depth[up] + 1;
 		for (int c = h->first[u]; c >= 0; c = h->next[c])
 			x->queue[tail++] = c;
@@ -103,42 +108,47 @@ set_depths(struct exchange *x, struct half *h, int v)
 }
 
 static void
-attach(struct exchange *x, struct half *h, int v, const Edge *edge)
+attach(struct exchange *x, struct half *h, int v, int way)
 {
-	int up = h->up ? edge->dst : edge->src;
-	x->edge[place(x, h, v)] = edge;
-	x->above[place(x, h, v)] = up;
+	int up = x->way[way].to;
+	*held(x, h, v) = way;
+	h->above[v] = up;
 	h->next[v] = h->first[up];
 	h->first[up] = v;
 }
 
+static void
+load(struct exchange *x, int way, int64_t weight)
+{
+	const Edge *edge = x->way[way].edge;
+	for (int k = 0; k < edge->n_links; k++)
+		x->room[edge->link[k]] -= weight;
+}
+
 /* v hangs by another edge. */
 static void
-hang(struct exchange *x, struct half *h, int v, const Edge *edge)
+hang(struct exchange *x, struct half *h, int v, int way)
 {
-	const Edge *old = edge_of(x, h, v);
-	int from = above(x, h, v), *at = &h->first[from];
+	int from = h->above[v], *at = &h->first[from];
 	while (*at != v)
 		at = &h->next[*at];
 	*at = h->next[v];
-	attach(x, h, v, edge);
+	load(x, *held(x, h, v), -h->weight);
+	load(x, way, h->weight);
+	attach(x, h, v, way);
 	x->steps += set_depths(x, h, v);
-	for (; from >= 0; from = above(x, h, from))
+	for (; from >= 0; from = h->above[from])
 		add_up(h, from);
-	for (int u = above(x, h, v); u >= 0; u = above(x, h, u))
+	for (int u = h->above[v]; u >= 0; u = h->above[u])
 		add_up(h, u);
-	for (int k = 0; k < old->n_links; k++)
-		x->room[old->link[k]] += h->weight;
-	for (int k = 0; k < edge->n_links; k++)
-		x->room[edge->link[k]] -= h->weight;
 	h->changed = true;
 }
 
 static bool
-is_below(const struct exchange *x, const struct half *h, int u, int v)
+is_below(const struct half *h, int u, int v)
 {
 	while (h->depth[u] > h->depth[v])
-		u = above(x, h, u);
+		u = h->above[u];
 	return u == v;
 }
 
@@ -150,46 +160,61 @@ cost(const struct exchange *x, const struct half *h, int v, int up)
 }
 
 static int64_t
-room_of(const struct exchange *x, const Edge *edge)
+room_of(const struct exchange *x, int way)
 {
+	const Edge *edge = x->way[way].edge;
 	int64_t room = INT64_MAX;
 	for (int k = 0; k < edge->n_links; k++)
 		room = x->room[edge->link[k]] < room ? x->room[edge->link[k]] : room;
 	return room;
 }
 
+/* Ways by which v would be nearer to the root of h have their gain. Returns whether there are any. */
+static bool
+find_ways(struct exchange *x, const struct half *h, int v)
+{
+	bool some = false;
+	for (int w = x->first_way[v]; w < x->first_way[v + 1]; w++) {
+		struct way *way = &x->way[w];
+		bool nearer = way->up == h->up && h->depth[way->to] + 1 < h->depth[v];
+		way->gain = nearer ? cost(x, h, v, way->to) : 0;
+		some |= nearer;
+	}
+	x->steps += x->first_way[v + 1] - x->first_way[v];
+	return some;
+}
+
 /* ---- one tree for another ---- */
 
-/* The best exchange of v's edge in h with another tree, or for room on an edge of another one. */
+/* The best of the ways found for v in h: another tree gives its own for it, or its links have room. */
 static bool
 exchange_one(struct exchange *x, struct half *h, int v)
 {
-	const int *up = x->above + (size_t)v * (size_t)x->n_halves;
-	const Edge *own = edge_of(x, h, v), *to = NULL;
+	const int *at = x->held + (size_t)v * (size_t)x->n_halves;
+	int own = *held(x, h, v), from = h->above[v], to = -1;
+	int64_t own_room = room_of(x, own);
 	struct half *with = NULL;
 	double best = 0;
-	int from = above(x, h, v);
+	for (int w = x->first_way[v]; w < x->first_way[v + 1]; w++)
+		if (x->way[w].gain < best && room_of(x, w) >= h->weight) {
+			best = x->way[w].gain;
+			to = w;
+		}
 	x->steps += x->n_halves;
 	for (int i = 0; i < x->n_halves; i++) {
 		struct half *o = &x->half[i];
-		if (up[i] < 0 || up[i] == from || h->depth[up[i]] + 1 >= h->depth[v] || o->up != h->up)
+		if (at[i] < 0 || x->way[at[i]].gain >= best)
 			continue;
-		const Edge *other = edge_of(x, o, v);
-		double gain = cost(x, h, v, up[i]), both = gain + cost(x, o, v, from);
-		if (gain < best && room_of(x, other) >= h->weight) {
-			best = gain;
-			to = other;
-			with = NULL;
-		}
-		if (both >= best || both > LEAST_GAIN * gain || is_below(x, o, from, v)
-		    || (h->weight > o->weight && room_of(x, other) < h->weight - o->weight)
-		    || (h->weight < o->weight && room_of(x, own) < o->weight - h->weight))
+		double gain = x->way[at[i]].gain, both = gain + cost(x, o, v, from);
+		if (both >= best || both > LEAST_GAIN * gain || is_below(o, from, v)
+		    || (h->weight > o->weight && room_of(x, at[i]) < h->weight - o->weight)
+		    || (h->weight < o->weight && own_room < o->weight - h->weight))
 			continue;
 		best = both;
-		to = other;
+		to = at[i];
 		with = o;
 	}
-	if (!to)
+	if (to < 0)
 		return false;
 	hang(x, h, v, to);
 	if (with)
@@ -209,28 +234,27 @@ compare_moves(const void *a, const void *b)
 
 /* Of the other halves that hold v by `from`, what it costs to hold it by `to`, the cheapest first. */
 static int
-list_moves(struct exchange *x, const struct half *h, int v, const Edge *from, const Edge *to, struct move *out)
+list_moves(struct exchange *x, const struct half *h, int v, int from, int to, struct move *out)
 {
-	int n = 0, up = h->up ? to->dst : to->src, old = h->up ? from->dst : from->src;
-	const int *all = x->above + (size_t)v * (size_t)x->n_halves;
+	int n = 0, up = x->way[to].to;
+	const int *at = x->held + (size_t)v * (size_t)x->n_halves;
 	x->steps += x->n_halves;
 	for (int i = 0; i < x->n_halves; i++) {
 		struct half *o = &x->half[i];
-		if (all[i] == old && o != h && o->up == h->up && tree_same_edges(edge_of(x, o, v), from, 1)
-		    && !is_below(x, o, up, v))
+		if (at[i] == from && o != h && !is_below(o, up, v))
 			out[n++] = (struct move){ o, cost(x, o, v, up) };
 	}
 	sort_array(out, n, sizeof *out, compare_moves);
 	return n;
 }
 
-/* v goes over to the edge `to` in h; of the halves that have that edge the cheapest make way, and where they are more
- * than h is, others follow h. moves: *n_way that make way, of *n. Returns what it all costs; 0: it does not fit. */
+/* v goes over to the way `to` in h; of the halves that have that way the cheapest make room, and where they are more
+ * than h is, others follow h. moves: *n_way that make room, of *n. Returns what it all costs; 0: it does not fit. */
 static double
-weigh_several(struct exchange *x, struct half *h, int v, const Edge *to, int *n_way, int *n)
+weigh_several(struct exchange *x, struct half *h, int v, int to, int *n_way, int *n)
 {
-	const Edge *own = edge_of(x, h, v);
-	double all = cost(x, h, v, h->up ? to->dst : to->src);
+	int own = *held(x, h, v);
+	double all = x->way[to].gain;
 	int64_t room = room_of(x, to), away = 0, more = h->weight;
 	int known = list_moves(x, h, v, to, own, x->move);
 	for (*n = 0; *n < known && room + away < h->weight && all < 0; (*n)++) {
@@ -254,34 +278,26 @@ weigh_several(struct exchange *x, struct half *h, int v, const Edge *to, int *n_
 	return over > 0 ? 0 : all;
 }
 
-/* The best exchange of v's edge in h with several trees. */
+/* The best exchange of v's edge in h, of the ways found, with several trees. */
 static bool
 exchange_several(struct exchange *x, struct half *h, int v)
 {
-	const int *up = x->above + (size_t)v * (size_t)x->n_halves;
-	const Edge *own = edge_of(x, h, v), *seen[MOST_OTHERS], *to = NULL;
+	int own = *held(x, h, v), to = -1, n_seen = 0, n, n_way, best_way = 0, n_best = 0;
 	double best = 0;
-	int n_seen = 0, n, n_way, best_way = 0, n_best = 0;
-	for (int i = 0; i < x->n_halves && n_seen < MOST_OTHERS; i++) {
-		if (up[i] < 0 || x->half[i].up != h->up || h->depth[up[i]] + 1 >= h->depth[v])
+	for (int w = x->first_way[v]; w < x->first_way[v + 1] && n_seen < MOST_OTHERS; w++) {
+		if (x->way[w].gain >= 0)
 			continue;
-		const Edge *other = edge_of(x, &x->half[i], v);
-		int k = 0;
-		while (k < n_seen && !tree_same_edges(seen[k], other, 1))
-			k++;
-		if (k < n_seen)
-			continue;
-		seen[n_seen++] = other;
-		double all = weigh_several(x, h, v, other, &n_way, &n);
-		if (all >= best || all > LEAST_GAIN * cost(x, h, v, up[i]))
+		n_seen++;
+		double all = weigh_several(x, h, v, w, &n_way, &n);
+		if (all >= best || all > LEAST_GAIN * x->way[w].gain)
 			continue;
 		best = all;
 		best_way = n_way;
 		n_best = n;
-		to = other;
+		to = w;
 		memcpy(x->best, x->move, (size_t)n * sizeof *x->best);
 	}
-	if (!to)
+	if (to < 0)
 		return false;
 	for (int i = 0; i < n_best; i++)
 		hang(x, x->best[i].half, v, i < best_way ? own : to);
@@ -328,7 +344,7 @@ sweep(Ctx *ctx, struct exchange *x, bool long_paths, bool *some)
 				continue;
 			if (x->steps > MOST_STEPS || out_of_time(ctx, x->n_halves))
 				return false;
-			*some |= exchange_one(x, h, v) || exchange_several(x, h, v);
+			*some |= find_ways(x, h, v) && (exchange_one(x, h, v) || exchange_several(x, h, v));
 		}
 	return true;
 }
@@ -390,22 +406,95 @@ find_goal(Ctx *ctx, struct exchange *x)
 	return OK;
 }
 
+/* ---- ways ---- */
+
+/* An edge that tree `half` has, -1: a link alone, which may come without; and of which rank. */
+struct candidate {
+	const Edge *edge;
+	int rank, half;
+	bool up;
+};
+
+static int
+compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *s = a, *t = b;
+	if (s->rank != t->rank || s->up != t->up)
+		return s->rank != t->rank ? (s->rank > t->rank) - (s->rank < t->rank) : s->up - t->up;
+	const Edge *p = s->edge, *q = t->edge;
+	if (p == q)
+		return 0;
+	int first = p->src != q->src ? p->src - q->src : p->dst != q->dst ? p->dst - q->dst : p->n_links - q->n_links;
+	for (int k = 0; first == 0 && k < p->n_links; k++)
+		first = p->link[k] - q->link[k];
+	return first;
+}
+
 static Status
-take_half(Ctx *ctx, struct exchange *x, const Tree *tree, int t, int64_t weight, bool up)
+list_links(Ctx *ctx, const Topology *topo, bool up, struct candidate *out, int *n)
+{
+	Edge *edge;
+	int *link;
+	if (topo->route)
+		return OK;
+	TRY(NEW(ctx, edge, topo->n_links));
+	TRY(NEW(ctx, link, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = topo->link[l].from, to = topo->link[l].to;
+		if (from >= topo->n_ranks || to >= topo->n_ranks)
+			continue;
+		link[l] = l;
+		edge[l] = (Edge){ from, to, 1, &link[l] };
+		out[(*n)++] = (struct candidate){ &edge[l], up ? from : to, -1, up };
+	}
+	return OK;
+}
+
+/* Each edge of the trees, once, and each link between ranks; and what is held by which. */
+static Status
+make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
+{
+	size_t most = (size_t)x->n_halves * (size_t)x->n + 2 * (size_t)x->topo->n_links;
+	struct candidate *list;
+	bool links[2] = { false, false };
+	int n = 0, w = -1;
+	TRY(TEMP(ctx, list, most));
+	for (int i = 0; i < x->n_halves; i++) {
+		const struct half *h = &x->half[i];
+		const Tree *tree = &pack->tree[h->tree];
+		for (int e = 0; e < x->n - 1; e++) {
+			const Edge *edge = h->up ? &tree->up[e] : &tree->down[e];
+			list[n++] = (struct candidate){ edge, h->up ? edge->src : edge->dst, i, h->up };
+		}
+		links[h->up] = true;
+	}
+	for (int up = 0; up < 2; up++)
+		if (links[up])
+			TRY(list_links(ctx, x->topo, up, list, &n));
+	sort_array(list, n, sizeof *list, compare_candidates);
+	TRY(TEMP(ctx, x->way, n));
+	TRY(TEMP(ctx, x->first_way, x->n + 1));
+	for (int i = 0; i < n; i++) {
+		const struct candidate *c = &list[i];
+		if (i == 0 || compare_candidates(c, c - 1) != 0)
+			x->way[++w] = (struct way){ c->edge, c->up ? c->edge->dst : c->edge->src, c->up, 0 };
+		x->first_way[c->rank + 1] = w + 1;
+		if (c->half >= 0)
+			*held(x, &x->half[c->half], c->rank) = w;
+	}
+	for (int v = 0; v < x->n; v++)
+		x->first_way[v + 1] = x->first_way[v + 1] ? x->first_way[v + 1] : x->first_way[v];
+	return OK;
+}
+
+static Status
+new_half(Ctx *ctx, struct exchange *x, const Tree *tree, int t, int64_t weight, bool up)
 {
 	struct half *h = &x->half[t * (x->n_halves / x->n_trees) + (up ? 0 : x->n_halves / x->n_trees - 1)];
 	*h = (struct half){ .root = tree->root, .tree = t, .up = up, .weight = weight };
-	TRY(TEMP_EACH(ctx, x->n, h->first, h->next, h->depth, h->height, h->sum));
+	TRY(TEMP_EACH(ctx, x->n, h->above, h->first, h->next, h->depth, h->height, h->sum));
 	memset(h->first, -1, (size_t)x->n * sizeof *h->first);
-	x->above[place(x, h, h->root)] = -1;
-	for (int e = 0; e < x->n - 1; e++) {
-		const Edge *edge = up ? &tree->up[e] : &tree->down[e];
-		attach(x, h, up ? edge->src : edge->dst, edge);
-		for (int k = 0; k < edge->n_links; k++)
-			x->room[edge->link[k]] -= weight;
-	}
-	for (int i = set_depths(x, h, h->root) - 1; i >= 0; i--)
-		add_up(h, x->queue[i]);
+	h->above[h->root] = *held(x, h, h->root) = -1;
 	return OK;
 }
 
@@ -415,10 +504,8 @@ new_exchange(Ctx *ctx, const Topology *topo, const Packing *pack, struct exchang
 	int halves = (pack->tree[0].n_up > 0) + (pack->tree[0].n_down > 0);
 	*x = (struct exchange){ .topo = topo, .n = topo->n_ranks, .n_trees = pack->n_trees,
 		.n_halves = halves * pack->n_trees };
-	size_t cells = (size_t)x->n * (size_t)x->n_halves;
 	TRY(TEMP(ctx, x->half, x->n_halves));
-	TRY(TEMP(ctx, x->above, cells));
-	TRY(TEMP(ctx, x->edge, cells));
+	TRY(TEMP(ctx, x->held, (size_t)x->n * (size_t)x->n_halves));
 	TRY(TEMP(ctx, x->power, x->n + 1));
 	TRY(TEMP(ctx, x->room, topo->n_links));
 	TRY(TEMP(ctx, x->queue, x->n));
@@ -429,11 +516,26 @@ new_exchange(Ctx *ctx, const Topology *topo, const Packing *pack, struct exchang
 		x->room[l] = (int64_t)((Wide)topo->link[l].capacity * pack->unit.den / pack->unit.num);
 	for (int t = 0; t < pack->n_trees; t++) {
 		if (pack->tree[t].n_up)
-			TRY(take_half(ctx, x, &pack->tree[t], t, pack->weight[t], true));
+			TRY(new_half(ctx, x, &pack->tree[t], t, pack->weight[t], true));
 		if (pack->tree[t].n_down)
-			TRY(take_half(ctx, x, &pack->tree[t], t, pack->weight[t], false));
+			TRY(new_half(ctx, x, &pack->tree[t], t, pack->weight[t], false));
 	}
 	return find_goal(ctx, x);
+}
+
+/* The trees hang as they are. */
+static void
+take_trees(struct exchange *x)
+{
+	for (struct half *h = x->half; h < x->half + x->n_halves; h++) {
+		for (int v = 0; v < x->n; v++)
+			if (v != h->root) {
+				attach(x, h, v, *held(x, h, v));
+				load(x, *held(x, h, v), h->weight);
+			}
+		for (int i = set_depths(x, h, h->root) - 1; i >= 0; i--)
+			add_up(h, x->queue[i]);
+	}
 }
 
 /* ---- the packing ---- */
@@ -459,7 +561,7 @@ arrange_half(Ctx *ctx, const struct exchange *x, const struct half *h, Edge *edg
 	int n = 0;
 	for (int v = 0; v < x->n; v++)
 		if (v != h->root)
-			edge[n++] = *edge_of(x, h, v);
+			edge[n++] = *way_of(x, h, v)->edge;
 	TRY(tree_arrange(ctx, x->n, h->up ? REDUCE : BROADCAST, h->root, edge, NULL, n, &half));
 	*(h->up ? &tree->up : &tree->down) = h->up ? half.up : half.down;
 	return OK;
@@ -480,9 +582,12 @@ pack_shallower(Ctx *ctx, const Topology *topo, const Packing *pack, Packing **ou
 	if (!is_served(topo, pack, depth))
 		return OK;
 	TRY(new_exchange(ctx, topo, pack, &x));
-	if (depth > x.goal)
+	if (depth > x.goal) {
+		TRY(make_ways(ctx, &x, pack));
+		take_trees(&x);
 		exchange_all(ctx, &x);
-	if ((now = depth_of_all(&x)) < depth) {
+	}
+	if (depth > x.goal && (now = depth_of_all(&x)) < depth) {
 		TRY(NEW(ctx, less, 1));
 		*less = *pack;
 		TRY(NEW(ctx, less->tree, pack->n_trees));
