@@ -1,8 +1,14 @@
 /* Trees of any kind without limits: the table of packers, the order by which the best of their packings is kept, and
  * the driver that runs them. The cheap ones come first; linear programs (programs.c), which serve every machine and
- * prove an optimum, come last. To add a packer, write its file and give it a row. */
+ * prove an optimum, come last. To add a packer, write its file and give it a row.
+ *
+ * Of each row an estimate of its work is known before it runs: seconds of CPU, from counts of the topology, with factors
+ * that tests/bench/estimates.py measures. A row that takes longer than MOST_SECONDS runs only where no other has trees
+ * that make up for it. What a row really takes differs by an order of magnitude, as it may end at once: an estimate
+ * is of the slow ones. */
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/cluster/cluster.h"
+#include "plan/pack/few/few.h"
 #include "plan/pack/flow/flow.h"
 #include "plan/plan.h"
 #include "plan/programs.h"
@@ -10,16 +16,11 @@
 #include <time.h>
 
 enum {
-	GREEDY_RANKS = 64,	/* with a root and more ranks few trees are found greedily, before a linear program */
-	SOON_RANKS = 256,	/* of linear programs that may end in SOON_PIVOTS steps */
-	SOON_PIVOTS = 5000,
-	AGAIN_PIVOTS = 800,	/* likewise, where trees at the bound are known, for less deep ones */
-	EXCHANGED_EDGES = 1 << 14,	/* of all trees of one rate, of exchanges that take a quarter of a second */
-	FLOW_RANKS = 512,	/* of flows behind switches that take seconds */
-	FEW_ORBITS = 8,		/* of ranks: with more a linear program over many trees of equal cost takes minutes */
-	MANY_ORBITS = 64	/* with more any linear program does */
+	SOON_PIVOTS = 5000,	/* of linear programs that are to end soon */
+	AGAIN_PIVOTS = 800	/* likewise, where trees at the bound are known, for less deep ones */
 };
 
+static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 
 /* ---- the order ---- */
@@ -86,6 +87,7 @@ struct portfolio {
 struct packer {
 	const char *name, *source;
 	bool (*serves)(const struct portfolio *p);
+	double (*work)(const Planning *in);	/* estimated, s */
 	Promise promise;
 	bool refines;		/* may have better trees at the rate of the bound, too */
 	bool over_servers, ends;	/* its trees: portfolio's over_servers; planned */
@@ -101,15 +103,6 @@ is_at(const struct portfolio *p, double part)
 	    && frac_double(rate) >= frac_double(in->bound->rate) * part * (1 - RATE_ROUNDING);
 }
 
-/* Of the whole buffer, from or to a root, over many ranks. */
-static bool
-is_large_rooted(const Planning *in)
-{
-	const Ask *ask = in->ask;
-	return in->topo->n_ranks > GREEDY_RANKS && ask->packing == PACKING_EXACT && ask->minimise
-	    && !tree_shares(in->topo, ask->coll) && (ask->coll == BROADCAST || ask->coll == REDUCE);
-}
-
 /* More ranks than integer programs are made for. */
 static bool
 is_large(const Planning *in)
@@ -117,10 +110,12 @@ is_large(const Planning *in)
 	return in->topo->n_ranks > LIMIT_ILP_RANKS && in->ask->packing == PACKING_EXACT && in->ask->minimise;
 }
 
+/* Of the whole buffer, from or to a root. */
 static bool
-has_orbits(const Planning *in, int more_than)
+is_large_rooted(const Planning *in)
 {
-	return in->sym->n_representatives > more_than;
+	const Ask *ask = in->ask;
+	return is_large(in) && !tree_shares(in->topo, ask->coll) && (ask->coll == BROADCAST || ask->coll == REDUCE);
 }
 
 /* Links between GPUs alone. */
@@ -128,6 +123,101 @@ static bool
 is_direct(const Planning *in)
 {
 	return in->topo->n_vertices == in->topo->n_ranks;
+}
+
+/* ---- estimates ---- */
+
+/* Each edge of the trees of some ranks is written down. */
+static double
+edges_work(const Planning *in)
+{
+	return 5e-7 * in->topo->n_ranks * in->topo->n_ranks;
+}
+
+/* Searches from each rank over all links. */
+static double
+searches_work(const Planning *in)
+{
+	return 1e-8 * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* A linear program of paths, priced by such searches. */
+static double
+paths_work(const Planning *in)
+{
+	return 1e-5 * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* Each link of a tree is looked for by flows, which are longer through switches. An allreduce whose links have
+ * directions that differ divides them by a linear program. */
+static double
+flows_work(const Planning *in)
+{
+	const Ask *ask = in->ask;
+	bool rooted = collective_rooted(ask->coll), direct = is_direct(in);
+	return (!direct ? 4e-6 : rooted ? 2e-7 : ask->coll == ALLREDUCE ? 4e-6 : 2e-6)
+	    * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* Rows of a linear program: one for each orbit of links, of which there are about as many for each rank. */
+static double
+orbit_links(const Planning *in)
+{
+	return (double)in->topo->n_links * in->sym->n_representatives / in->topo->n_ranks;
+}
+
+/* Steps grow like rows, and each like what of the basis is dense; then trees of all images are written down. */
+static double
+program_work(const Planning *in)
+{
+	double rows = orbit_links(in), trees = collective_demands(in->ask->coll, in->topo->n_ranks);
+	return 3e-5 * rows * rows + 5e-7 * in->topo->n_ranks * trees;
+}
+
+static double
+steps_work(const Planning *in)
+{
+	double steps = 3e-6 * SOON_PIVOTS * in->sym->n_representatives, all = program_work(in);
+	return steps < all ? steps : all;
+}
+
+/* Servers as ranks. */
+static double
+levels_work(const Planning *in)
+{
+	return 4e-6 * in->topo->n_nodes * in->topo->n_links + edges_work(in);
+}
+
+static bool
+is_long(double seconds)
+{
+	return seconds > MOST_SECONDS;
+}
+
+/* ---- rows ---- */
+
+/* Of each rank some link has the bound, so that one tree may. */
+static bool
+serves_one_tree(const struct portfolio *p)
+{
+	const Topology *topo = p->in->topo;
+	const Collective coll = p->in->ask->coll;
+	const double bound = frac_double(p->in->bound->rate);
+	bool wide = is_large(p->in) && is_direct(p->in) && !topo->route && !topo_active(topo)
+	    && (coll == BROADCAST || coll == REDUCE || coll == ALLREDUCE);
+	for (int r = 0; r < topo->n_ranks && wide; r++) {
+		wide = false;
+		for (int i = topo->first_in[r]; i < topo->first_in[r + 1]; i++)
+			wide |= (double)topo->link[topo->in[i]].capacity >= bound;
+	}
+	return wide;
+}
+
+static Status
+run_one_tree(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	bool unused;
+	return pack_widest(ctx, p->in->topo, p->in->ask, out, &unused);
 }
 
 static bool
@@ -158,12 +248,12 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
-/* Servers that share no network have a tree without a hop between some of them; flows, which are at the bound, then
- * take minutes over many ranks. */
+/* Servers that share no network have a tree without a hop between some of them; what is at the bound then takes
+ * minutes over many ranks. */
 static bool
 serves_places(const struct portfolio *p)
 {
-	bool apart = has_orbits(p->in, MANY_ORBITS) && p->in->topo->n_ranks > FLOW_RANKS;
+	bool apart = is_long(flows_work(p->in)) && is_long(program_work(p->in));
 	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart);
 }
 
@@ -177,9 +267,8 @@ static bool
 serves_two_level(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	bool many = is_large(in) && has_orbits(in, MANY_ORBITS);
-	return in->topo->n_ranks > FLOW_RANKS && !topo_active(in->topo)
-	    && (is_large_rooted(in) || (many && !is_at(p, NEAR)));
+	return is_large(in) && is_long(flows_work(in)) && !topo_active(in->topo)
+	    && (is_large_rooted(in) || (is_long(program_work(in)) && !is_at(p, NEAR)));
 }
 
 static Status
@@ -188,18 +277,10 @@ run_two_level(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_two_level(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
 }
 
-/* More switches than one for each server, and some between them: a search over routes through all takes long. */
-static bool
-has_nics(const Topology *topo)
-{
-	return topo->n_nodes > 0 && topo->n_vertices - topo->n_ranks > 2 * topo->n_nodes
-	    && topo->n_ranks > FLOW_RANKS;
-}
-
 static bool
 serves_greedy(const struct portfolio *p)
 {
-	return is_large_rooted(p->in) && !(p->over_servers && is_at(p, 1) && has_nics(p->in->topo));
+	return is_large_rooted(p->in);
 }
 
 static Status
@@ -223,18 +304,16 @@ run_paths(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_paths(ctx, p->in->topo, out, &p->proof);
 }
 
-/* The linear program takes minutes where many trees cost the same, and ends with more trees, where flows and exchanges
- * take seconds. Few trees over servers at the bound stay: shallower ones are hundreds. */
+/* The linear program takes longer where many trees cost the same, and ends with more trees. Few trees over servers at
+ * the bound stay: shallower ones are hundreds. */
 static bool
 is_irregular(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	bool rooted = collective_rooted(in->ask->coll) && is_direct(in);
-	if (is_at(p, 1) && !p->planned)
-		return false;
-	if (p->over_servers)
-		return !p->whole && has_orbits(in, MANY_ORBITS) && in->topo->n_ranks <= FLOW_RANKS;
-	return is_large(in) && (rooted || has_orbits(in, FEW_ORBITS)) && !(p->planned && in->ask->coll == ALLTOALL);
+	bool done = is_at(p, 1) && !p->planned;
+	bool paths = p->planned && in->ask->coll == ALLTOALL;
+	return is_large(in) && !done && !paths && !(p->over_servers && p->whole)
+	    && flows_work(in) < program_work(in);
 }
 
 static bool
@@ -255,35 +334,12 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
-/* They take longer than flows, by how many trees of one rate there are at the bound: where flows find none, where they
- * are few, and where a lower rate may do. */
-static bool
-serves_exchanges(const struct portfolio *p)
-{
-	const Planning *in = p->in;
-	Frac trees;
-	bool few = frac_div(in->bound->rate, (Frac){ topo_link_unit(in->topo), 1 }, &trees)
-	    && trees.num <= EXCHANGED_EDGES / in->topo->n_ranks;
-	return serves_flows(p) && in->ask->coll == ALLREDUCE && (!p->best || few || in->ask->tolerance.num > 0);
-}
-
-/* If time was over before flows ended, exchanges take milliseconds more for trees of a lower rate. */
-static Status
-run_exchanges(Ctx *ctx, struct portfolio *p, Packing **out)
-{
-	bool late = ctx->late;
-	ctx->late = late && p->best;
-	TRY(pack_spanning(ctx, p->in->topo, p->in->bound, p->in->ask, out));
-	ctx->late = ctx->late || late;
-	return OK;
-}
-
 /* Such programs often end soon with a root, or for an allreduce behind switches. */
 static bool
 serves_soon(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	return is_irregular(p) && in->topo->n_ranks <= SOON_RANKS
+	return is_irregular(p)
 	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
 }
 
@@ -310,12 +366,11 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
-/* Over servers in many orbits it would take minutes; and it would have no fewer edges than whole trees. */
+/* Over servers it would have no fewer edges than whole trees. */
 static bool
 serves_programs(const struct portfolio *p)
 {
-	bool skips = p->over_servers && (p->whole || has_orbits(p->in, MANY_ORBITS));
-	return !p->planned && !skips;
+	return !p->planned && !(p->over_servers && p->whole);
 }
 
 /* Where it is too large, the best so far does. */
@@ -338,7 +393,7 @@ static bool
 serves_flows_again(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	return is_large(in) && is_direct(in) && !has_orbits(in, FEW_ORBITS) && in->topo->n_ranks <= SOON_RANKS
+	return is_large(in) && is_direct(in) && flows_work(in) >= program_work(in)
 	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
 }
 
@@ -351,22 +406,23 @@ run_flows_again(Ctx *ctx, struct portfolio *p, Packing **out)
 }
 
 static const struct packer packers[] = {
-	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, BEST_EFFORT, false, false, false,
-	    run_rooted },
-	{ "unequal servers", "unequal.c", serves_unequal, BEST_EFFORT, false, true, false, run_unequal },
-	{ "places", "few_trees.c", serves_places, BEST_EFFORT, false, true, false, run_places },
-	{ "two levels", "two_level.c", serves_two_level, BEST_EFFORT, false, true, false, run_two_level },
-	{ "greedy", "greedy.c", serves_greedy, BEST_EFFORT, true, false, false, run_greedy },
-	{ "paths", "alltoall.c", serves_paths, BEST_EFFORT, false, false, true, run_paths },
-	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, BEST_EFFORT, false, false, true,
-	    run_flows },
-	{ "exchanges", "Edmonds 1965", serves_exchanges, BEST_EFFORT, true, false, true, run_exchanges },
-	{ "linear program, few steps", "programs.c", serves_soon, OPTIMAL, true, false, true, run_soon },
-	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, BEST_EFFORT, false,
+	{ "one tree", "widest.c", serves_one_tree, searches_work, BEST_EFFORT, false, false, false, run_one_tree },
+	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, edges_work, BEST_EFFORT, false,
+	    false, false, run_rooted },
+	{ "unequal servers", "unequal.c", serves_unequal, edges_work, BEST_EFFORT, false, true, false, run_unequal },
+	{ "places", "few_trees.c", serves_places, edges_work, BEST_EFFORT, false, true, false, run_places },
+	{ "greedy", "greedy.c", serves_greedy, edges_work, BEST_EFFORT, true, false, false, run_greedy },
+	{ "two levels", "two_level.c", serves_two_level, levels_work, BEST_EFFORT, false, true, false, run_two_level },
+	{ "paths", "alltoall.c", serves_paths, paths_work, BEST_EFFORT, false, false, true, run_paths },
+	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, flows_work, BEST_EFFORT, false,
 	    false, true, run_flows },
-	{ "linear program", "Blink 3.2; programs.c", serves_programs, OPTIMAL, false, false, true, run_programs },
-	{ "flows for less depth", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows_again, BEST_EFFORT,
-	    true, false, true, run_flows_again },
+	{ "linear program, few steps", "programs.c", serves_soon, steps_work, OPTIMAL, true, false, true, run_soon },
+	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, flows_work, BEST_EFFORT,
+	    false, false, true, run_flows },
+	{ "linear program", "Blink 3.2; programs.c", serves_programs, program_work, OPTIMAL, false, false, true,
+	    run_programs },
+	{ "flows for less depth", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows_again, flows_work,
+	    BEST_EFFORT, true, false, true, run_flows_again },
 };
 
 /* ---- the driver ---- */
@@ -380,11 +436,12 @@ log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const 
 	if (!ctx->log || (p->n_ran == 1 && row->pack == run_programs))
 		return;
 	if (!pack || !pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate)) {
-		log_verbose(ctx, "packer %s: no trees, %.3g s", row->name, seconds);
+		log_verbose(ctx, "packer %s: no trees, %.3g of %.3g s", row->name, seconds, row->work(p->in));
 		return;
 	}
-	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, %.3g s: %s", row->name, frac_double(rate) / 1e9,
-	    pack->n_trees, pack_depth(pack, p->work), seconds, better ? better : "not better");
+	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, %.3g of %.3g s: %s", row->name,
+	    frac_double(rate) / 1e9, pack->n_trees, pack_depth(pack, p->work), seconds, row->work(p->in),
+	    better ? better : "not better");
 }
 
 static double
@@ -434,17 +491,27 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	return OK;
 }
 
+/* The rows that serve the job: those that take long after all others, where none of these has planned it. */
+static Status
+run_packers(Ctx *ctx, struct portfolio *p, bool long_ones)
+{
+	for (size_t i = 0; i < sizeof packers / sizeof *packers; i++) {
+		const struct packer *row = &packers[i];
+		bool done = p->optimal || is_at(p, 1);
+		bool skips = long_ones && (p->planned || (p->over_servers && !row->over_servers));
+		if (is_long(row->work(p->in)) == long_ones && !skips && (!done || row->refines) && row->serves(p))
+			TRY(run_packer(ctx, p, row));
+	}
+	return OK;
+}
+
 Status
 plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
 {
 	struct portfolio p = { .in = in, .proof = *in->bound };
 	TRY(TEMP(ctx, p.work, in->topo->n_ranks));
-	for (size_t i = 0; i < sizeof packers / sizeof *packers; i++) {
-		const struct packer *row = &packers[i];
-		bool done = p.optimal || is_at(&p, 1);
-		if ((!done || row->refines) && row->serves(&p))
-			TRY(run_packer(ctx, &p, row));
-	}
+	TRY(run_packers(ctx, &p, false));
+	TRY(run_packers(ctx, &p, true));
 	if (p.n_ran > 1 && p.by)
 		log_verbose(ctx, "packer %s is kept; from %s", p.by->name, p.by->source);
 	*out = p.best;

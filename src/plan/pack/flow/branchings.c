@@ -415,15 +415,50 @@ pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask
 	return OK;
 }
 
+/* The fraction with the least denominator of those from low to high. */
+static Frac
+simplest_between(Frac low, Frac high)
+{
+	Wide num[2] = { 0, 1 }, den[2] = { 1, 0 };	/* of the last two convergents */
+	Wide a = low.num, b = low.den, c = high.num, d = high.den;
+	for (;;) {
+		Wide whole = a / b;
+		bool ends = a % b == 0 || whole < c / d;
+		whole += ends && a % b != 0;
+		Wide p = whole * num[1] + num[0], q = whole * den[1] + den[0];
+		if (ends)
+			return (Frac){ p, (int64_t)q };
+		num[0] = num[1], num[1] = p;
+		den[0] = den[1], den[1] = q;
+		Wide rest = a - whole * b, other = c - whole * d;
+		/* Their reciprocals, in the other order. */
+		a = d, d = rest, c = b, b = other;
+	}
+}
+
+/* Of a demand: with a tolerance the simplest that is near enough. */
+static bool
+find_rate(const Topology *topo, const Bound *bound, const Ask *ask, Frac *rate)
+{
+	const Frac unit = { topo_link_unit(topo), 1 };
+	Frac keep, low, high;
+	if (!frac_div(bound->rate, (Frac){ collective_shares(ask->coll, topo->n_ranks), 1 }, rate))
+		return false;
+	if (ask->tolerance.num > 0 && frac_sub(FRAC_ONE, ask->tolerance, &keep) && frac_div(*rate, unit, &high)
+	    && frac_mul(high, keep, &low) && low.num >> 60 == 0 && high.num >> 60 == 0)
+		return frac_mul(simplest_between(low, high), unit, rate);
+	return true;
+}
+
 Status
 pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out)
 {
 	Frac rate;
 	*out = NULL;
-	if (!frac_div(bound->rate, (Frac){ collective_shares(ask->coll, topo->n_ranks), 1 }, &rate))
+	if (!find_rate(topo, bound, ask, &rate))
 		return OK;
 	TRY(pack_branchings_of(ctx, topo, bound, ask, rate, NULL, out));
 	if (*out)
-		log_verbose(ctx, "flows: %d trees, at the bound", (*out)->n_trees);
+		log_verbose(ctx, "flows: %d trees", (*out)->n_trees);
 	return OK;
 }

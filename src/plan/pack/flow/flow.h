@@ -1,4 +1,4 @@
-/* Packings at the bound without a linear program over trees: by maximum flows and by exchanges. */
+/* Packings at the bound without a linear program over trees: by maximum flows; and exchanges of edges. */
 #ifndef BLINK_PLAN_PACK_FLOW_FLOW_H
 #define BLINK_PLAN_PACK_FLOW_FLOW_H
 
@@ -9,6 +9,7 @@
  * through them are tried first (shallow.c), and then they are split off (split_off.c).
  * bound: a cut of the same request: the optimum of such trees over direct links (Edmonds 1973), and where no switch has
  * less capacity out of it than into it, or more.
+ * With a tolerance they have the simplest rate, in units of links, within it: of fewer trees.
  * *out: at the bound, exactly, or within 1e-9 of it where links are divided in fractions; NULL for other collectives,
  * with switches that multicast or reduce, where hops keep to routes, where rates in units need more than 64 bits, where
  * time is over, and where switches keep trees below the bound. Demands are in order, each as few trees as the search
@@ -20,13 +21,6 @@ Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const
  * shares[r] times that, shares[r] > 0; NULL: once. bound: read where the directions of an allreduce differ. */
 Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate,
     const int64_t *shares, Packing **out);
-
-/* Allreduce over full-duplex links between GPUs: spanning trees at the rate that the partition of `bound` proves, or
- * at one within ask->tolerance of it that fewer trees have.
- * *out: NULL where there are switches, where links are not the same in both directions, or numbers are too large; where
- * time is over, trees of a lower rate. Cost: for each tree a search among the exchanges of all, ranks * trees.
- * From: Edmonds 1965, Minimum partition of a matroid into independent subsets; weights are ours. */
-Status pack_spanning(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
 /* Of a packing of any packer: trees exchange edges until none is deeper than it has to be, or no exchange is of use.
  * The rate, the number of trees, their roots and weights stay; no link carries more than its capacity.

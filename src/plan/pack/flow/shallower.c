@@ -4,21 +4,18 @@
  * trees of equal weight that exchange the edges by which they hold one rank leave the load of every link as it was: if
  * v hangs from a in one and from b in the other, and then from b and from a. So the rate stays the same, and what is
  * proven of it. Both remain trees where v is neither above b in the first nor above a in the second. Trees whose
- * weights differ exchange edges several for several, or where links have room. Edges that a rank may hang by are those
- * of all trees and, between GPUs, each link alone, of which most of many ranks lead no tree nearer to its root: so only
- * if one does are other trees looked at.
+ * weights differ exchange edges several for several, or where links have room. A rank may
+ * hang by any edge that some tree has there, and by any link between GPUs. Mostly none of these leads a rank nearer to
+ * the root, and other trees are not looked at.
  *
- * An exchange is made where it lowers the sum of BASE^depth over the ranks of all trees, in which the deepest count
+ * An exchange is made where it lowers the sum of 4^depth over the ranks of all trees, in which the deepest count
  * most; so this ends. A tree keeps the sum below each rank, relative to that rank, so that a change is known at once:
  * that sum times the difference of two powers. */
 #include "base/sort.h"
+#include "plan/pack/flow/exchange.h"
 #include "plan/pack/flow/flow.h"
 
-#include <math.h>
-
 enum {
-	BASE = 4,
-	MOST_DEPTH = 250,	/* BASE to twice that is finite */
 	MOST_HANGING = 1 << 20,	/* trees times ranks */
 	MOST_STEPS = 1 << 27,	/* looks at an edge: about a second */
 	MOST_OTHERS = 8		/* ways of a rank for which several trees are exchanged */
@@ -26,123 +23,13 @@ enum {
 
 static const double LEAST_GAIN = 1e-9;	/* of what a tree gains: less is rounding */
 
-/* One direction of a tree: away from its root, or `up` towards it. Arrays are indexed by rank. */
-struct half {
-	int root, tree;
-	bool up, changed;
-	int64_t weight;
-	int *above;		/* -1: the root */
-	int *first, *next;	/* ranks that hang from each, as lists; -1 ends */
-	int *depth, *height;	/* hops from the root; to the deepest below */
-	double *sum;		/* of BASE^depth of the ranks below, itself among them, as if it were the root */
-};
-
 /* A half of which the rank in question would hang by another edge, and what that adds to the sum of all. */
 struct move {
 	struct half *half;
 	double cost;
 };
 
-/* An edge by which a rank may hang from another one. */
-struct way {
-	const Edge *edge;
-	int to;			/* that one */
-	bool up;
-	double gain;		/* what it adds to the sum of the half in question; 0: it is of no use */
-};
-
-struct exchange {
-	const Topology *topo;
-	int n, n_trees, n_halves;
-	struct half *half;	/* of each tree the way up, the way down, or one after the other */
-	struct way *way;
-	int *first_way;		/* of each rank, and one more */
-	int *held;		/* [v * n_halves + h]: the way by which v hangs; -1: v is the root */
-	double *power;		/* of BASE */
-	int64_t *room;		/* of each link, in units of the packing */
-	int *queue;
-	int goal;		/* no exchange makes all trees less deep than that */
-	int64_t steps;
-	struct move *move, *best;	/* work space */
-};
-
-/* ---- trees ---- */
-
-static int *
-held(const struct exchange *x, const struct half *h, int v)
-{
-	return &x->held[(size_t)v * (size_t)x->n_halves + (size_t)(h - x->half)];
-}
-
-static const struct way *
-way_of(const struct exchange *x, const struct half *h, int v)
-{
-	return &x->way[*held(x, h, v)];
-}
-
-/* From the ranks that hang from it. */
-static void
-add_up(struct half *h, int v)
-{
-	h->sum[v] = 1;
-	h->height[v] = 0;
-	for (int c = h->first[v]; c >= 0; c = h->next[c]) {
-		h->sum[v] += BASE * h->sum[c];
-		h->height[v] = h->height[c] >= h->height[v] ? h->height[c] + 1 : h->height[v];
-	}
-}
-
-/* Depths of v and of what hangs below, which are in the queue afterwards, parents first. Returns their number. */
-static int
-set_depths(struct exchange *x, struct half *h, int v)
-{
-	int tail = 0;
-	x->queue[tail++] = v;
-	for (int i = 0; i < tail; i++) {
-		int u = x->queue[i], up = h->above[u];
-		h->depth[u] = up < 0 ? 0 : h->depth[up] + 1;
-		for (int c = h->first[u]; c >= 0; c = h->next[c])
-			x->queue[tail++] = c;
-	}
-	return tail;
-}
-
-static void
-attach(struct exchange *x, struct half *h, int v, int way)
-{
-	int up = x->way[way].to;
-	*held(x, h, v) = way;
-	h->above[v] = up;
-	h->next[v] = h->first[up];
-	h->first[up] = v;
-}
-
-static void
-load(struct exchange *x, int way, int64_t weight)
-{
-	const Edge *edge = x->way[way].edge;
-	for (int k = 0; k < edge->n_links; k++)
-		x->room[edge->link[k]] -= weight;
-}
-
-/* v hangs by another edge. */
-static void
-hang(struct exchange *x, struct half *h, int v, int way)
-{
-	int from = h->above[v], *at = &h->first[from];
-	while (*at != v)
-		at = &h->next[*at];
-	*at = h->next[v];
-	load(x, *held(x, h, v), -h->weight);
-	load(x, way, h->weight);
-	attach(x, h, v, way);
-	x->steps += set_depths(x, h, v);
-	for (; from >= 0; from = h->above[from])
-		add_up(h, from);
-	for (int u = h->above[v]; u >= 0; u = h->above[u])
-		add_up(h, u);
-	h->changed = true;
-}
+/* ---- costs ---- */
 
 static bool
 is_below(const struct half *h, int u, int v)
@@ -191,7 +78,7 @@ static bool
 exchange_one(struct exchange *x, struct half *h, int v)
 {
 	const int *at = x->held + (size_t)v * (size_t)x->n_halves;
-	int own = *held(x, h, v), from = h->above[v], to = -1;
+	int own = *exchange_held(x, h, v), from = h->above[v], to = -1;
 	int64_t own_room = room_of(x, own);
 	struct half *with = NULL;
 	double best = 0;
@@ -216,9 +103,9 @@ exchange_one(struct exchange *x, struct half *h, int v)
 	}
 	if (to < 0)
 		return false;
-	hang(x, h, v, to);
+	exchange_hang(x, h, v, to);
 	if (with)
-		hang(x, with, v, own);
+		exchange_hang(x, with, v, own);
 	return true;
 }
 
@@ -253,7 +140,7 @@ list_moves(struct exchange *x, const struct half *h, int v, int from, int to, st
 static double
 weigh_several(struct exchange *x, struct half *h, int v, int to, int *n_way, int *n)
 {
-	int own = *held(x, h, v);
+	int own = *exchange_held(x, h, v);
 	double all = x->way[to].gain;
 	int64_t room = room_of(x, to), away = 0, more = h->weight;
 	int known = list_moves(x, h, v, to, own, x->move);
@@ -282,7 +169,7 @@ weigh_several(struct exchange *x, struct half *h, int v, int to, int *n_way, int
 static bool
 exchange_several(struct exchange *x, struct half *h, int v)
 {
-	int own = *held(x, h, v), to = -1, n_seen = 0, n, n_way, best_way = 0, n_best = 0;
+	int own = *exchange_held(x, h, v), to = -1, n_seen = 0, n, n_way, best_way = 0, n_best = 0;
 	double best = 0;
 	for (int w = x->first_way[v]; w < x->first_way[v + 1] && n_seen < MOST_OTHERS; w++) {
 		if (x->way[w].gain >= 0)
@@ -300,8 +187,8 @@ exchange_several(struct exchange *x, struct half *h, int v)
 	if (to < 0)
 		return false;
 	for (int i = 0; i < n_best; i++)
-		hang(x, x->best[i].half, v, i < best_way ? own : to);
-	hang(x, h, v, to);
+		exchange_hang(x, x->best[i].half, v, i < best_way ? own : to);
+	exchange_hang(x, h, v, to);
 	return true;
 }
 
@@ -406,138 +293,6 @@ find_goal(Ctx *ctx, struct exchange *x)
 	return OK;
 }
 
-/* ---- ways ---- */
-
-/* An edge that tree `half` has, -1: a link alone, which may come without; and of which rank. */
-struct candidate {
-	const Edge *edge;
-	int rank, half;
-	bool up;
-};
-
-static int
-compare_candidates(const void *a, const void *b)
-{
-	const struct candidate *s = a, *t = b;
-	if (s->rank != t->rank || s->up != t->up)
-		return s->rank != t->rank ? (s->rank > t->rank) - (s->rank < t->rank) : s->up - t->up;
-	const Edge *p = s->edge, *q = t->edge;
-	if (p == q)
-		return 0;
-	int first = p->src != q->src ? p->src - q->src : p->dst != q->dst ? p->dst - q->dst : p->n_links - q->n_links;
-	for (int k = 0; first == 0 && k < p->n_links; k++)
-		first = p->link[k] - q->link[k];
-	return first;
-}
-
-static Status
-list_links(Ctx *ctx, const Topology *topo, bool up, struct candidate *out, int *n)
-{
-	Edge *edge;
-	int *link;
-	if (topo->route)
-		return OK;
-	TRY(NEW(ctx, edge, topo->n_links));
-	TRY(NEW(ctx, link, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++) {
-		int from = topo->link[l].from, to = topo->link[l].to;
-		if (from >= topo->n_ranks || to >= topo->n_ranks)
-			continue;
-		link[l] = l;
-		edge[l] = (Edge){ from, to, 1, &link[l] };
-		out[(*n)++] = (struct candidate){ &edge[l], up ? from : to, -1, up };
-	}
-	return OK;
-}
-
-/* Each edge of the trees, once, and each link between ranks; and what is held by which. */
-static Status
-make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
-{
-	size_t most = (size_t)x->n_halves * (size_t)x->n + 2 * (size_t)x->topo->n_links;
-	struct candidate *list;
-	bool links[2] = { false, false };
-	int n = 0, w = -1;
-	TRY(TEMP(ctx, list, most));
-	for (int i = 0; i < x->n_halves; i++) {
-		const struct half *h = &x->half[i];
-		const Tree *tree = &pack->tree[h->tree];
-		for (int e = 0; e < x->n - 1; e++) {
-			const Edge *edge = h->up ? &tree->up[e] : &tree->down[e];
-			list[n++] = (struct candidate){ edge, h->up ? edge->src : edge->dst, i, h->up };
-		}
-		links[h->up] = true;
-	}
-	for (int up = 0; up < 2; up++)
-		if (links[up])
-			TRY(list_links(ctx, x->topo, up, list, &n));
-	sort_array(list, n, sizeof *list, compare_candidates);
-	TRY(TEMP(ctx, x->way, n));
-	TRY(TEMP(ctx, x->first_way, x->n + 1));
-	for (int i = 0; i < n; i++) {
-		const struct candidate *c = &list[i];
-		if (i == 0 || compare_candidates(c, c - 1) != 0)
-			x->way[++w] = (struct way){ c->edge, c->up ? c->edge->dst : c->edge->src, c->up, 0 };
-		x->first_way[c->rank + 1] = w + 1;
-		if (c->half >= 0)
-			*held(x, &x->half[c->half], c->rank) = w;
-	}
-	for (int v = 0; v < x->n; v++)
-		x->first_way[v + 1] = x->first_way[v + 1] ? x->first_way[v + 1] : x->first_way[v];
-	return OK;
-}
-
-static Status
-new_half(Ctx *ctx, struct exchange *x, const Tree *tree, int t, int64_t weight, bool up)
-{
-	struct half *h = &x->half[t * (x->n_halves / x->n_trees) + (up ? 0 : x->n_halves / x->n_trees - 1)];
-	*h = (struct half){ .root = tree->root, .tree = t, .up = up, .weight = weight };
-	TRY(TEMP_EACH(ctx, x->n, h->above, h->first, h->next, h->depth, h->height, h->sum));
-	memset(h->first, -1, (size_t)x->n * sizeof *h->first);
-	h->above[h->root] = *held(x, h, h->root) = -1;
-	return OK;
-}
-
-static Status
-new_exchange(Ctx *ctx, const Topology *topo, const Packing *pack, struct exchange *x)
-{
-	int halves = (pack->tree[0].n_up > 0) + (pack->tree[0].n_down > 0);
-	*x = (struct exchange){ .topo = topo, .n = topo->n_ranks, .n_trees = pack->n_trees,
-		.n_halves = halves * pack->n_trees };
-	TRY(TEMP(ctx, x->half, x->n_halves));
-	TRY(TEMP(ctx, x->held, (size_t)x->n * (size_t)x->n_halves));
-	TRY(TEMP(ctx, x->power, x->n + 1));
-	TRY(TEMP(ctx, x->room, topo->n_links));
-	TRY(TEMP(ctx, x->queue, x->n));
-	TRY(TEMP_EACH(ctx, 2 * (size_t)x->n_halves, x->move, x->best));
-	for (int d = 0; d <= x->n; d++)
-		x->power[d] = pow(BASE, d < 2 * MOST_DEPTH ? d : 2 * MOST_DEPTH);
-	for (int l = 0; l < topo->n_links; l++)
-		x->room[l] = (int64_t)((Wide)topo->link[l].capacity * pack->unit.den / pack->unit.num);
-	for (int t = 0; t < pack->n_trees; t++) {
-		if (pack->tree[t].n_up)
-			TRY(new_half(ctx, x, &pack->tree[t], t, pack->weight[t], true));
-		if (pack->tree[t].n_down)
-			TRY(new_half(ctx, x, &pack->tree[t], t, pack->weight[t], false));
-	}
-	return find_goal(ctx, x);
-}
-
-/* The trees hang as they are. */
-static void
-take_trees(struct exchange *x)
-{
-	for (struct half *h = x->half; h < x->half + x->n_halves; h++) {
-		for (int v = 0; v < x->n; v++)
-			if (v != h->root) {
-				attach(x, h, v, *held(x, h, v));
-				load(x, *held(x, h, v), h->weight);
-			}
-		for (int i = set_depths(x, h, h->root) - 1; i >= 0; i--)
-			add_up(h, x->queue[i]);
-	}
-}
-
 /* ---- the packing ---- */
 
 /* All ways down, or up, or both: of all ranks, over links that no two edges of a tree share. */
@@ -549,7 +304,7 @@ is_served(const Topology *topo, const Packing *pack, int depth)
 	for (int t = 0; t < pack->n_trees; t++)
 		if (pack->tree[t].n_up != up || pack->tree[t].n_down != down)
 			return false;
-	return (up == n || up == 0) && (down == n || down == 0) && hanging <= MOST_HANGING && depth <= MOST_DEPTH
+	return (up == n || up == 0) && (down == n || down == 0) && hanging <= MOST_HANGING && depth <= EXCHANGE_MOST_DEPTH
 	    && pack->n_trees > 1 && !topo_active(topo) && !pack->symmetry && pack->n_parts == 0;
 }
 
@@ -561,7 +316,7 @@ arrange_half(Ctx *ctx, const struct exchange *x, const struct half *h, Edge *edg
 	int n = 0;
 	for (int v = 0; v < x->n; v++)
 		if (v != h->root)
-			edge[n++] = *way_of(x, h, v)->edge;
+			edge[n++] = *x->way[*exchange_held(x, h, v)].edge;
 	TRY(tree_arrange(ctx, x->n, h->up ? REDUCE : BROADCAST, h->root, edge, NULL, n, &half));
 	*(h->up ? &tree->up : &tree->down) = h->up ? half.up : half.down;
 	return OK;
@@ -581,10 +336,11 @@ pack_shallower(Ctx *ctx, const Topology *topo, const Packing *pack, Packing **ou
 	int depth = pack_depth(pack, work), now;
 	if (!is_served(topo, pack, depth))
 		return OK;
-	TRY(new_exchange(ctx, topo, pack, &x));
+	TRY(exchange_new(ctx, topo, pack, &x));
+	TRY(find_goal(ctx, &x));
 	if (depth > x.goal) {
-		TRY(make_ways(ctx, &x, pack));
-		take_trees(&x);
+		TRY(TEMP_EACH(ctx, 2 * (size_t)x.n_halves, x.move, x.best));
+		TRY(exchange_take(ctx, &x, pack));
 		exchange_all(ctx, &x);
 	}
 	if (depth > x.goal && (now = depth_of_all(&x)) < depth) {

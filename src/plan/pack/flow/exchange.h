@@ -1,0 +1,60 @@
+/* Trees of a packing that exchange edges: for shallower.c. */
+#ifndef BLINK_PLAN_PACK_FLOW_EXCHANGE_H
+#define BLINK_PLAN_PACK_FLOW_EXCHANGE_H
+
+#include "model/model.h"
+
+enum {
+	EXCHANGE_BASE = 4,	/* of a power for each hop */
+	EXCHANGE_MOST_DEPTH = 250	/* EXCHANGE_BASE to twice that is finite */
+};
+
+/* One direction of a tree: away from its root, or `up` towards it. Arrays are indexed by rank. */
+struct half {
+	int root, tree;
+	bool up, changed;
+	int64_t weight;
+	int *above;		/* -1: the root */
+	int *first, *next;	/* ranks that hang from each, as lists; -1 ends */
+	int *depth, *height;	/* hops from the root; to the deepest below */
+	double *sum;		/* of EXCHANGE_BASE^depth of the ranks below and itself, as if it were the root */
+};
+
+/* An edge by which a rank may hang from another one. */
+struct way {
+	const Edge *edge;
+	int to;			/* that one */
+	bool up;
+	double gain;		/* what it adds to the sum of the half in question; 0: it is of no use */
+};
+
+struct move;
+
+struct exchange {
+	const Topology *topo;
+	int n, n_trees, n_halves;
+	struct half *half;	/* of each tree the way up, the way down, or one after the other */
+	struct way *way;
+	int *first_way;		/* of each rank, and one more */
+	int *held;		/* [v * n_halves + h]: the way by which v hangs; -1: v is the root */
+	double *power;		/* of EXCHANGE_BASE */
+	int64_t *room;		/* of each link, in units of the packing */
+	int *queue;
+	int64_t steps;		/* looks at an edge */
+	int goal;		/* no exchange makes all trees less deep than that */
+	struct move *move, *best;	/* of shallower.c: room for two of each half */
+};
+
+/* The trees of this packing, each with n_ranks - 1 edges; they hang after exchange_take. */
+Status exchange_new(Ctx *ctx, const Topology *topo, const Packing *pack, struct exchange *x);
+
+/* Ways of all ranks, and the trees as they are. Cost: edges are sorted. */
+Status exchange_take(Ctx *ctx, struct exchange *x, const Packing *pack);
+
+/* The place of the way by which rank v hangs in h. */
+int *exchange_held(const struct exchange *x, const struct half *h, int v);
+
+/* v hangs by another way. */
+void exchange_hang(struct exchange *x, struct half *h, int v, int way);
+
+#endif
