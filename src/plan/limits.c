@@ -150,7 +150,7 @@ search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *wh
 	if (widest)
 		return OK;
 	if (in->ask->max_trees == 1)
-		TRY(pack_widest(ctx, in->topo, in->ask, &one, &widest));
+		TRY(pack_widest(ctx, in->topo, in->ask, NULL, &one, &widest));
 	consider(in, work, one, best);
 	if (widest)
 		return OK;

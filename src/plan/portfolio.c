@@ -2,10 +2,10 @@
  * the driver that runs them. The cheap ones come first; linear programs (programs.c), which serve every machine and
  * prove an optimum, come last. To add a packer, write its file and give it a row.
  *
- * Of each row an estimate of its work is known before it runs: seconds of CPU, from counts of the topology, with factors
- * that tests/bench/estimates.py measures. A row that takes longer than MOST_SECONDS runs only where no other has trees
- * that make up for it. What a row really takes differs by an order of magnitude, as it may end at once: an estimate
- * is of the slow ones. */
+ * Of each row an estimate of its work is known before it runs: seconds of CPU, from counts of the topology; its
+ * factors are from times, beside which tests/bench/estimates.py prints it. A row that takes longer than MOST_SECONDS
+ * runs after the others, where none of them has planned the job. What a row takes differs by an order of magnitude, as
+ * it may end at once: an estimate is of the slow ones. */
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/few/few.h"
@@ -138,7 +138,7 @@ edges_work(const Planning *in)
 static double
 searches_work(const Planning *in)
 {
-	return 1e-8 * in->topo->n_ranks * in->topo->n_links;
+	return 3e-8 * in->topo->n_ranks * in->topo->n_links;
 }
 
 /* A linear program of paths, priced by such searches. */
@@ -217,7 +217,7 @@ static Status
 run_one_tree(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	bool unused;
-	return pack_widest(ctx, p->in->topo, p->in->ask, out, &unused);
+	return pack_widest(ctx, p->in->topo, p->in->ask, &p->in->bound->rate, out, &unused);
 }
 
 static bool

@@ -13,10 +13,10 @@
 Status pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *ask, Packing **out);
 
 /* The one tree with the highest rate, none deeper than ask->max_depth, for a collective with one demand, over direct
- * links. *out: stays where these conditions are not met. *proven: no other tree has a higher rate; always so for
+ * links; with a least rate, bytes/s, the one of that. *out: stays where these conditions are not met. *proven: no other tree has a higher rate; always so for
  * broadcast and reduce, and for an allreduce where capacities are equal in both directions.
- * Cost: a breadth-first search from each root for each bit of the number of links. */
-Status pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out, bool *proven);
+ * Cost: a breadth-first search from each root for each bit of the number of links; with a least rate one. */
+Status pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, const Frac *least, Packing **out, bool *proven);
 
 /* All trees that pack_fewest tries, with weights of 1: a pool. NULL where a condition is not met. */
 Status pack_every(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out);

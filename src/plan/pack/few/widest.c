@@ -130,10 +130,16 @@ by_width(const void *a, const void *b)
 
 /* Twice the rates that a tree can have, the highest first: those of a link that is used once, or twice. */
 static Status
-list_widths(struct widest *s, int64_t **out, int *n)
+list_widths(struct widest *s, const Frac *least, int64_t **out, int *n)
 {
+	Frac twice;
 	*n = 0;
 	TRY(TEMP(s->ctx, *out, 2 * s->topo->n_links));
+	if (least) {
+		if (frac_mul(*least, (Frac){ 2, 1 }, &twice) && twice.den == 1 && frac_fits(twice))
+			(*out)[(*n)++] = (int64_t)twice.num;
+		return OK;
+	}
 	for (int l = 0; l < s->topo->n_links; l++) {
 		(*out)[(*n)++] = 2 * s->topo->link[l].capacity;
 		if (s->coll == ALLREDUCE)
@@ -208,7 +214,7 @@ widest_new(Ctx *ctx, const Topology *topo, const Ask *ask, struct widest *s)
 }
 
 Status
-pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out, bool *proven)
+pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, const Frac *least, Packing **out, bool *proven)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct widest s;
@@ -218,7 +224,7 @@ pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out, bool 
 	if (topo->n_vertices > topo->n_ranks || collective_has_blocks(ask->coll))
 		return OK;
 	TRY(widest_new(ctx, topo, ask, &s));
-	TRY(list_widths(&s, &width, &n));
+	TRY(list_widths(&s, least, &width, &n));
 	TRY(TEMP(ctx, work, topo->n_links));
 	/* Where a width is possible, any smaller one is. */
 	for (last = n - 1; first < last;) {

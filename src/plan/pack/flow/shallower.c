@@ -4,13 +4,13 @@
  * trees of equal weight that exchange the edges by which they hold one rank leave the load of every link as it was: if
  * v hangs from a in one and from b in the other, and then from b and from a. So the rate stays the same, and what is
  * proven of it. Both remain trees where v is neither above b in the first nor above a in the second. Trees whose
- * weights differ exchange edges several for several, or where links have room. A rank may
- * hang by any edge that some tree has there, and by any link between GPUs. Mostly none of these leads a rank nearer to
- * the root, and other trees are not looked at.
+ * weights differ exchange edges several for several, or where links have room. A rank may hang by any edge that some
+ * tree has there, and by any link between GPUs. Mostly none of these leads a rank nearer to the root, and other trees
+ * are not looked at.
  *
- * An exchange is made where it lowers the sum of 4^depth over the ranks of all trees, in which the deepest count
- * most; so this ends. A tree keeps the sum below each rank, relative to that rank, so that a change is known at once:
- * that sum times the difference of two powers. */
+ * An exchange is made where it lowers the sum of 4^depth over the ranks of all trees, in which the deepest count most;
+ * so this ends. A tree keeps the sum below each rank, relative to that rank, so that a change is known at once: that
+ * sum times the difference of two powers. */
 #include "base/sort.h"
 #include "plan/pack/flow/exchange.h"
 #include "plan/pack/flow/flow.h"
@@ -304,8 +304,9 @@ is_served(const Topology *topo, const Packing *pack, int depth)
 	for (int t = 0; t < pack->n_trees; t++)
 		if (pack->tree[t].n_up != up || pack->tree[t].n_down != down)
 			return false;
-	return (up == n || up == 0) && (down == n || down == 0) && hanging <= MOST_HANGING && depth <= EXCHANGE_MOST_DEPTH
-	    && pack->n_trees > 1 && !topo_active(topo) && !pack->symmetry && pack->n_parts == 0;
+	return (up == n || up == 0) && (down == n || down == 0) && hanging <= MOST_HANGING
+	    && depth <= EXCHANGE_MOST_DEPTH && pack->n_trees > 1 && !topo_active(topo) && !pack->symmetry
+	    && pack->n_parts == 0;
 }
 
 /* The tree with these edges instead. edge: n_ranks - 1. */
