@@ -297,3 +297,9 @@ expect "-v: the packers that ran" oracle snippet - "$work/err" <<-'PY'
 	better = [m.group(1) for m in ran if m.group(2) != "not better"]
 	sys.exit(names != ["rooted", "greedy"] or kept != better[-1] or ran[0].group(2) != "the first")
 PY
+# Where one tree has the bound it is the one of least depth; and trees take links that have room.
+oracle sparse 64 3 1 >"$work/t.json"
+"$blinkc" -c allreduce "$work/t.json" -o /dev/null 2>"$work/err"
+expect "64 GPUs of a sparse machine: one tree of depth 9" grep -q "^trees       1, depth 9$" "$work/err"
+"$blinkc" -c broadcast topologies/two-dgx1v.xml -o /dev/null 2>"$work/err"
+expect "two DGX-1V: broadcast of depth 5" grep -q "^trees       4, depth 5$" "$work/err"

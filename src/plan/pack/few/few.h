@@ -13,8 +13,9 @@
 Status pack_fewest(Ctx *ctx, const Topology *topo, Frac optimum, Frac top, const Ask *ask, Packing **out);
 
 /* The one tree with the highest rate, none deeper than ask->max_depth, for a collective with one demand, over direct
- * links; with a least rate, bytes/s, the one of that. *out: stays where these conditions are not met. *proven: no other tree has a higher rate; always so for
- * broadcast and reduce, and for an allreduce where capacities are equal in both directions.
+ * links; with a least rate, bytes/s, one of that rate alone. *out: stays where these conditions are not met.
+ * *proven: no other tree has a higher rate; always so for broadcast and reduce, and for an allreduce where capacities
+ * are equal in both directions.
  * Cost: a breadth-first search from each root for each bit of the number of links; with a least rate one. */
 Status pack_widest(Ctx *ctx, const Topology *topo, const Ask *ask, const Frac *least, Packing **out, bool *proven);
 
