@@ -1,6 +1,7 @@
 /* Packings without a linear program, of 500 irregular machines of up to 64 GPUs each. By maximum flows: the optimum is
  * found here by augmenting paths in a matrix (Ford and Fulkerson), and for blocks by taking the worst cut of the rate
- * so far until no cut is violated. Trees are walked, and their loads added up, one by one; and again where they have exchanged edges to be less deep. */
+ * so far until no cut is violated. Trees are walked, and their loads added up, one by one; and again where they have
+ * exchanged edges to be less deep. */
 #include "plan/pack/flow/flow.h"
 #include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
