@@ -111,6 +111,7 @@ help:
 	@echo "make bench-planning  CPU and memory of planning: large machines, and those without symmetry; OLD=DIR: beside another tree"
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
 	@echo "make bench-groups  jobs of several groups: planned together, each alone, and rings"
+	@echo "make bench-groups-links  the same executed by libblink over TCP on links of known rates; as root"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
 	@echo "make bench-predicted  simulated times beside measured ones, of ranks of this machine that share memory; as root;"
 	@echo "                  BENCH_PREDICTED=links: over links of known rates"
@@ -416,7 +417,7 @@ $(B)/tests/unit/test_virtual_memory: $(VIRTUAL_MEMORY_OBJ)
 $(VIRTUAL_INNER_TESTS:%=$(B)/%.o) $(VIRTUAL_MEMORY_OBJ): private BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
-JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu flood)
+JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu flood phase)
 JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, peers gpu load): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
@@ -645,6 +646,9 @@ bench-gpu bench-gpu-sets bench-gpu-rates: all $(B)/tests/bench/gpu $(addprefix $
 .PHONY: bench-groups
 bench-groups: all
 	@tests/bench/groups.py $(B)/blinkc
+.PHONY: bench-groups-links
+bench-groups-links: all $(B)/tests/job/phase
+	@BUILD=$(B) tests/bench/groups_links.py $(BENCH_GROUPS)
 .PHONY: bench-links
 bench-links: all $(B)/tests/job/launched
 	@BUILD=$(B) tests/bench/links.py $(BENCH_LINKS)

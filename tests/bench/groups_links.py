@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""Phases of a job, in which several groups call at the same time, executed by libblink over links of known rates.
+
+usage: make bench-groups-links [BENCH_GROUPS="..."], as root
+
+The links are those of links.py: a network namespace for each GPU of a DGX-1V. Each rank has a communicator for each of its
+groups, and all calls of the phase are under way at once. A line for each job: the time that was planned, less what headers
+take, and measured, by the schedules of blinkc job, by those of blinkc batch, which are each the best for their group alone,
+and by rings.
+"""
+import argparse
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import links
+
+# Bytes in MiB, times --mib.
+JOBS = [
+    ("tp 2 x dp 4", {"grid": {"dp": 4, "tp": 2}}, [("tp", "allreduce", 1, 4), ("dp", "allreduce", 8, 1)]),
+    ("tp 2 x dp 4, experts over all", {"grid": [{"dp": 4, "tp": 2}, {"ep": 8}]},
+     [("tp", "allreduce", 1, 4), ("dp", "reducescatter", 8, 1), ("ep", "alltoall", 4, 1)]),
+    ("tp 4 x dp 2", {"grid": {"dp": 2, "tp": 4}}, [("tp", "allreduce", 1, 4), ("dp", "allreduce", 4, 1)]),
+    ("an allgather beside quads", {"grid": [{"quad": 2, "tp": 4}, {"all": 8}]},
+     [("tp", "allreduce", 4, 1), ("all", "allgather", 8, 1)]),
+    ("a broadcast beside pairs", {"grid": [{"dp": 4, "tp": 2}, {"all": 8}]},
+     [("tp", "allreduce", 4, 1), ("all", "broadcast", 8, 1)]),
+]
+
+
+def run(*words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(words[:4])}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def write_job(path, groups, calls, mib):
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"format": "blink-job", "version": 1, **groups, "phases": [{"name": "step", "calls": [
+            {"groups": kind, "collective": collective, "bytes": size * mib << 20, "times": times}
+            for kind, collective, size, times in calls]}]}, file)
+
+
+def each_alone(build, args, folder, phase, ring):
+    """Indexes of the groups' schedules, each as if it were alone, as BLINK_SCHEDULES has them."""
+    found = []
+    for number, call in enumerate(phase["calls"]):
+        lists = "".join(",".join(map(str, one["ranks"])) + "\n" for one in call["schedules"])
+        with open(f"{folder}/lists", "w", encoding="utf-8") as file:
+            file.write(lists)
+        out = f"{folder}/{'ring' if ring else 'alone'}{number}"
+        turns = ring and call["collective"] in ("allreduce", "broadcast", "allgather", "reducescatter")
+        run(f"{build}/blinkc", "batch", "-q", args.topology, "-l", "nvlink", "-g", f"{folder}/lists", "--collectives",
+            call["collective"], "--roots", "all", *(["-a", "ring"] if turns else []), "-o", out)
+        found.append(out)
+    return ":".join(found)
+
+
+def write_calls(path, phase, n):
+    with open(path, "w", encoding="utf-8") as file:
+        for call in phase["calls"]:
+            group = [-1] * n
+            for number, one in enumerate(call["schedules"]):
+                for rank in one["ranks"]:
+                    group[rank] = number
+            print(call["collective"], call["root"] or 0, call["bytes"], call["times"], *group, file=file)
+
+
+def measure(lab, build, args, calls, schedules):
+    """Seconds of the fastest phase, and how many processors were busy."""
+    environment = dict(os.environ, BLINK_SCHEDULES=schedules, BLINK_SOCKET_IFNAME="=rank", BLINK_TIMEOUT="60",
+                       BLINK_PIN="0")
+    n = len(lab.gpus)
+    with tempfile.TemporaryDirectory() as folder:
+        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        ranks = [subprocess.Popen(["ip", "netns", "exec", lab.name(lab.gpus[rank]), f"{build}/tests/job/phase",
+                                   str(rank), str(n), folder, calls, str(args.times)],
+                                  env=dict(environment, BLINK_HOST_ID=f"host{rank}", BLINK_GPU=str(rank)),
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(n)]
+        said = [rank.communicate()[0] for rank in ranks]
+        took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
+    busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / took
+    failed = [text for rank, text in zip(ranks, said) if rank.returncode]
+    if failed:
+        raise RuntimeError(failed[0].strip())
+    return float(said[0].splitlines()[-1].split()[0]), busy
+
+
+def compare(lab, args, build, folder):
+    slower = links.NOMINAL * 1e9 / (args.mbit * 1e6 / 8) / links.GOODPUT
+    heads = " | ".join(f"{way:>8} | measured ratio CPUs" for way in ("together", "alone", "rings"))
+    print(f"# {args.mbit} Mbit/s for a link of {links.NOMINAL} GB/s, the best of {args.times}; s\n# {'job':32} | {heads}")
+    for what, groups, calls in JOBS:
+        if args.job and args.job not in what:
+            continue
+        write_job(f"{folder}/job.json", groups, calls, args.mib)
+        shutil.rmtree(f"{folder}/together", ignore_errors=True)
+        run(f"{build}/blinkc", "job", "-q", f"{folder}/job.json", "--topology", args.topology, "-l", "nvlink", "-o",
+            f"{folder}/together")
+        with open(f"{folder}/together/phases.json", encoding="utf-8") as file:
+            phase = json.load(file)["phases"][0]
+        write_calls(f"{folder}/calls", phase, len(lab.gpus))
+        cells = []
+        for way in "together", "alone", "rings":
+            planned = phase["levels"][-1]["time"] if way == "together" else phase[way]
+            if planned is None:
+                cells.append(f"{'none':>8} | {'':19}")
+                continue
+            schedules = f"{folder}/together"
+            if way != "together":
+                schedules = each_alone(build, args, folder, phase, way == "rings")
+            seconds, busy = measure(lab, build, args, f"{folder}/calls", schedules)
+            planned *= 1e-6 * slower
+            cells.append(f"{planned:8.3f} | {seconds:8.3f} {seconds / planned:5.3f} {busy:4.1f}")
+        print(f"  {what:32} | " + " | ".join(cells), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--topology", default="topologies/dgx1v.xml", help="of one server, at most 16 GPUs")
+    parser.add_argument("--mbit", type=float, default=40, help="of a link of 25 GB/s; 40")
+    parser.add_argument("--mib", type=int, default=4, help="how large messages are; 4: the smallest are of 4 MiB")
+    parser.add_argument("--times", type=int, default=2)
+    parser.add_argument("--job", help="those whose name has this in it")
+    args = parser.parse_args()
+    build = os.environ.get("BUILD", "build")
+    if os.geteuid() != 0 or not all(shutil.which(name) for name in ("ip", "tc")):
+        print("skipped: want root and iproute2, to make networks")
+        return 0
+    topology = json.loads(run(f"{build}/blinkc", "convert", args.topology, "--format", "json"))
+    lab = links.Lab(topology, args.mbit, "nvlink")
+    os.nice(links.PRIORITY)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            lab.open()
+            compare(lab, args, build, folder)
+        except RuntimeError as error:
+            print(f"failed: {error}")
+            return 1
+        finally:
+            lab.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+/* One rank of a phase in which several groups call at the same time: ranks meet by a file.
+ *
+ *	phase RANK N DIRECTORY CALLS TIMES
+ *
+ * Rank 0 writes the unique id to DIRECTORY/id. CALLS is a file, a line for each call: COLLECTIVE ROOT BYTES REPEAT
+ * GROUP..., with the number of each rank's group, -1: in none; BYTES as blink-schedule(5) counts M. Each rank makes a
+ * communicator for each call. TIMES times all ranks begin together, make all calls, and wait; rank 0 prints the least
+ * time until the last rank was done: "0.123 s". Elements of allreduces are checked in the first of them. */
+#include "blink.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST_CALLS = 16, MOST_RANKS = 64, WAIT_SECONDS = 30 };
+
+struct call {
+	char collective[32];
+	int root, repeat, group, n, rank;	/* of this rank: its group, the ranks of that, and its own there */
+	size_t count;
+	float *in, *out;
+	blinkComm_t comm;
+};
+
+static void
+need(blinkResult_t result, const char *what, const char *text)
+{
+	if (result == blinkSuccess)
+		return;
+	printf("%s: %d: %s\n", what, (int)result, text);
+	exit(1);
+}
+
+/* The text is read after the call. */
+static void
+need_call(blinkResult_t result, const char *what, blinkComm_t comm)
+{
+	need(result, what, blinkCommGetError(comm));
+}
+
+static double
+seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Written whole, by a rename. */
+static void
+meet(int rank, const char *directory, blinkUniqueId_t *id)
+{
+	char path[4096], new[4096 + 8];
+	blinkError_t error = { "" };
+	snprintf(path, sizeof path, "%s/id", directory);
+	snprintf(new, sizeof new, "%s.new", path);
+	if (rank == 0) {
+		need(blinkGetUniqueId(id, &error), "id", error.text);
+		FILE *f = fopen(new, "w");
+		if (!f || fwrite(id, sizeof *id, 1, f) != 1 || fclose(f) != 0 || rename(new, path) != 0)
+			need(blinkSystemError, "id", path);
+		return;
+	}
+	double until = seconds() + WAIT_SECONDS;
+	while (access(path, R_OK) != 0 && seconds() < until)
+		usleep(20000);
+	FILE *f = fopen(path, "r");
+	if (!f || fread(id, sizeof *id, 1, f) != 1)
+		need(blinkSystemError, "id", path);
+	fclose(f);
+}
+
+/* Returns how many. */
+static int
+read_calls(const char *path, int rank, int n, struct call *call)
+{
+	FILE *f = fopen(path, "r");
+	int calls = 0;
+	long bytes;
+	if (!f)
+		need(blinkSystemError, "calls", path);
+	for (; calls < MOST_CALLS; calls++) {
+		struct call *c = &call[calls];
+		int group[MOST_RANKS];
+		if (fscanf(f, "%31s %d %ld %d", c->collective, &c->root, &bytes, &c->repeat) != 4)
+			break;
+		for (int r = 0; r < n && r < MOST_RANKS; r++)
+			if (fscanf(f, "%d", &group[r]) != 1)
+				need(blinkInvalidArgument, "calls", path);
+		c->group = group[rank];
+		for (int r = 0; r < n; r++) {
+			c->rank = r == rank ? c->n : c->rank;
+			c->n += group[r] == c->group;
+		}
+		c->count = (size_t)bytes / sizeof(float) / (size_t)c->n * (size_t)c->n;
+	}
+	fclose(f);
+	return calls;
+}
+
+static void
+open_call(struct call *c, blinkComm_t world)
+{
+	blinkError_t error = { "" };
+	need(blinkCommSplit(world, c->group, 0, &c->comm, NULL, &error), "split", error.text);
+	c->in = calloc(c->count, sizeof *c->in);
+	c->out = calloc(c->count, sizeof *c->out);
+	if (!c->in || !c->out)
+		need(blinkOutOfMemory, "memory", "");
+	for (size_t i = 0; i < c->count; i++)
+		c->in[i] = (float)((i % 97) + (size_t)c->rank);
+}
+
+static void
+start(struct call *c)
+{
+	const char *name = c->collective;
+	size_t block = c->count / (size_t)c->n, own = block * (size_t)c->rank;
+	blinkResult_t result = blinkInvalidArgument;
+	if (strcmp(name, "allreduce") == 0)
+		result = blinkAllReduce(c->in, c->out, c->count, blinkFloat32, blinkSum, c->comm, NULL);
+	else if (strcmp(name, "broadcast") == 0)
+		result = blinkBroadcast(c->in, c->out, c->count, blinkFloat32, c->root, c->comm, NULL);
+	else if (strcmp(name, "allgather") == 0)
+		result = blinkAllGather(c->in + own, c->out, block, blinkFloat32, c->comm, NULL);
+	else if (strcmp(name, "reducescatter") == 0)
+		result = blinkReduceScatter(c->in, c->out + own, block, blinkFloat32, blinkSum, c->comm, NULL);
+	else if (strcmp(name, "alltoall") == 0)
+		result = blinkAlltoAll(c->in, c->out, block, blinkFloat32, c->comm, NULL);
+	need_call(result, name, c->comm);
+}
+
+static void
+check(const struct call *c)
+{
+	size_t wrong = 0;
+	for (size_t i = 0; i < c->count && strcmp(c->collective, "allreduce") == 0; i++)
+		wrong += c->out[i] != (float)(i % 97) * (float)c->n + (float)(c->n * (c->n - 1) / 2);
+	if (wrong)
+		need(blinkUnverified, c->collective, "a wrong element");
+}
+
+static void
+together(blinkComm_t world)
+{
+	float one = 1;
+	need_call(blinkAllReduce(&one, &one, 1, blinkFloat32, blinkMax, world, NULL), "allreduce", world);
+	need_call(blinkCommWait(world, 0), "wait", world);
+}
+
+int
+main(int argc, char **argv)
+{
+	static struct call call[MOST_CALLS];
+	blinkUniqueId_t id;
+	blinkComm_t world = NULL;
+	blinkError_t error = { "" };
+	double least = 1e9;
+	if (argc != 6)
+		return 2;
+	int rank = atoi(argv[1]), n = atoi(argv[2]), times = atoi(argv[5]);
+	meet(rank, argv[3], &id);
+	need(blinkCommInitRank(&world, n, &id, rank, NULL, &error), "init", error.text);
+	int n_calls = read_calls(argv[4], rank, n, call);
+	for (int c = 0; c < n_calls; c++)
+		open_call(&call[c], world);
+	for (int t = 0; t < times; t++) {
+		together(world);
+		double begin = seconds();
+		for (int c = 0; c < n_calls; c++)
+			for (int i = 0; i < call[c].repeat && call[c].group >= 0; i++)
+				start(&call[c]);
+		for (int c = 0; c < n_calls; c++)
+			if (call[c].group >= 0)
+				need_call(blinkCommWait(call[c].comm, 0), "wait", call[c].comm);
+		together(world);
+		double took = seconds() - begin;
+		least = took < least ? took : least;
+		for (int c = 0; c < n_calls && t == 0; c++)
+			if (call[c].group >= 0)
+				check(&call[c]);
+	}
+	if (rank == 0)
+		printf("%.4f s\n", least);
+	for (int c = 0; c < n_calls; c++)
+		blinkCommDestroy(call[c].comm);
+	blinkCommDestroy(world);
+	return 0;
+}
