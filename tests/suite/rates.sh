@@ -30,7 +30,7 @@ if grep -q '^skipped' "$work/out"; then skip "simulated beside measured: $(sed -
 	fi
 fi
 
-# Groups that call at once: a broadcast over all beside allreduces of pairs is sooner done as planned together. Four tries.
+# Groups that call at once: a broadcast beside allreduces of pairs is done sooner as planned together. Four tries.
 for _ in 1 2 3 4; do
 	"$python" -B tests/bench/groups_links.py --job "a broadcast" --mib 1 --times 2 >"$work/out" 2>&1
 	grep -q '^skipped' "$work/out" && break
