@@ -3,10 +3,10 @@
 
 usage: make bench-groups-links [BENCH_GROUPS="..."], as root
 
-The links are those of links.py: a network namespace for each GPU of a DGX-1V. Each rank has a communicator for each of its
-groups, and all calls of the phase are under way at once. A line for each job: the time that was planned, less what headers
-take, and measured, by the schedules of blinkc job, by those of blinkc batch, which are each the best for their group alone,
-and by rings.
+The links are those of links.py: a network namespace for each GPU of a DGX-1V. Each rank has a communicator for each of
+its groups, and all calls of the phase are under way at once. A line for each job: the time that was planned, less what
+headers take, and measured, by the schedules of blinkc job, by those of blinkc batch, which are each the best for their
+group alone, and by rings.
 """
 import argparse
 import json
@@ -96,7 +96,8 @@ def measure(lab, build, args, calls, schedules):
 def compare(lab, args, build, folder):
     slower = links.NOMINAL * 1e9 / (args.mbit * 1e6 / 8) / links.GOODPUT
     heads = " | ".join(f"{way:>8} | measured ratio CPUs" for way in ("together", "alone", "rings"))
-    print(f"# {args.mbit} Mbit/s for a link of {links.NOMINAL} GB/s, the best of {args.times}; s\n# {'job':32} | {heads}")
+    print(f"# {args.mbit} Mbit/s for a link of {links.NOMINAL} GB/s, the best of {args.times}; s")
+    print(f"# {'job':32} | {heads}")
     for what, groups, calls in JOBS:
         if args.job and args.job not in what:
             continue

@@ -30,6 +30,15 @@ expect "examples/tensor_parallel.py" env OMP_NUM_THREADS=1 ROUNDS=1 timeout 120 
 	"$torch" -m torch.distributed.run --standalone --nproc-per-node 2 examples/tensor_parallel.py
 grep -q '^blink .* tokens/s .*step$' "$work/out" || not_ok "examples/tensor_parallel.py: prints $(head -3 "$work/out")"
 
+# Groups of a DeviceMesh, in flight at once, take the schedules that were planned for all of them together.
+"$blinkc" job -q examples/jobs/dgx1v.json -o "$work/groups" || not_ok "job: exit $?"
+expect "groups of a DeviceMesh" env OMP_NUM_THREADS=1 BLINK_SCHEDULES="$work/groups" BLINK_DEBUG=INFO timeout 120 \
+	"$torch" -m torch.distributed.run --standalone --nproc-per-node 8 tests/torch/mesh.py
+for file in backward/dp-allreduce/0.json backward/dp-allreduce/1.json forward/tp-allreduce/3.json; do
+	grep -qF "allreduce of 0 to 9223372036854775807 bytes: $work/groups/$file: trees" "$work/out" ||
+		not_ok "groups of a DeviceMesh: no $file: $(grep -m 3 allreduce "$work/out")"
+done
+
 if "$torch" -c 'import mypy' 2>/dev/null; then
 	cd runtime/python || exit 1
 	expect "mypy --strict: the package" "$torch" -m mypy --strict --cache-dir "$work/mypy" -p blink
