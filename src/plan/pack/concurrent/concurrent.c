@@ -1,4 +1,4 @@
-/* Rounds of column generation, level by level. */
+/* Rounds of column generation, level by level: program.h has the linear program. */
 #include "plan/pack/concurrent/concurrent.h"
 #include "plan/pack/concurrent/program.h"
 
@@ -37,15 +37,16 @@ start(struct program *p, int level, int64_t *of_row)
 		    SEARCH_PRICE_BITS - 2);
 	for (int g = 0; g < p->n_groups; g++) {
 		const Concurrent *group = &p->group[g];
+		const Packing *known = is_path(group->coll) ? NULL : group->known;
 		if (group->level != level)
 			continue;
 		price_group(p, g, of_row);
 		for (int at = 0; at < group->n_bundles; at++) {
 			TRY(program_find(p, g, at, true, NULL, &cost, &unused));
 			TRY(program_add_found(p, g, at, &added));
-			for (int t = 0; t < (is_path(group->coll) ? 0 : group->known->n_trees); t++)
-				if (!group->known->demand || group->known->demand[t] == group->bundle[at])
-					TRY(program_add_tree(p, g, at, &group->known->tree[t], &added));
+			for (int t = 0; known && t < known->n_trees; t++)
+				if (!known->demand || known->demand[t] == group->bundle[at])
+					TRY(program_add_tree(p, g, at, &known->tree[t], &added));
 		}
 	}
 	return OK;
