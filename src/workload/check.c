@@ -113,6 +113,8 @@ read_schedule(Ctx *ctx, const char *directory, const char *file, Schedule **out)
 	Text in = { 0 };
 	if (snprintf(path, sizeof path, "%s%s", directory, file) >= (int)sizeof path)
 		return fail(ctx, LIMIT, "%s: a path longer than %d bytes", file, FILE_PATH_ROOM - 1);
+	if (!file_is_there(path))
+		return fail(ctx, BAD_INPUT, "%s: no such file beside it", file);
 	Status status = file_read_regular(ctx, path, &in);
 	if (status == OK)
 		status = sched_read_verified(ctx, file, in.data, in.size, out);

@@ -193,7 +193,7 @@ wrong "a file elsewhere" 3 's/"file": "/"file": "..\//'
 wrong "a rank twice" 3 's/"ranks": \[2, 3\]/"ranks": [1, 3]/'
 wrong "a price too few" 3 's/\[1, 1, 0/[1, 1/'
 wrong "a price that is too high" 3 's/\[1, 1, 0/[17592186044416, 1, 0/'
-wrong "no such file" 8 's/allreduce\/0.json/allreduce\/9.json/'
+wrong "no such file" 3 's/allreduce\/0.json/allreduce\/9.json/'
 
 # refused MESSAGE EDIT: of the example
 refused() {
