@@ -92,12 +92,13 @@ parse(Ctx *ctx, const Options *opt, struct job_request *req)
 {
 	Text in = { 0 };
 	*req = (struct job_request){ .opt = opt };
+	TRY(request_summary(ctx, opt, &req->json));
+	TRY(request_from(ctx, opt, &(const char *){ NULL }));
+	TRY(request_parse(ctx, opt, ALLREDUCE, &req->ask));
+	TRY(request_time(ctx, NULL));
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d job files: want one; see blinkc job --help", opt->n_files);
 	req->label = opt->file[0];
-	TRY(request_summary(ctx, opt, &req->json));
-	TRY(request_parse(ctx, opt, ALLREDUCE, &req->ask));
-	TRY(request_time(ctx, NULL));
 	TRY(file_read(ctx, req->label, &in));
 	Status status = workload_read(ctx, req->label, in.data ? in.data : "", in.size, &req->workload);
 	text_free(&in);
