@@ -3,97 +3,19 @@
 #include "base/file.h"
 #include "format/format.h"
 #include "schedule/schedule.h"
+#include "workload/links.h"
 #include "workload/workload.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Ends and class of a link, and how many of the same come before it, so that each has a name of its own. */
-struct named_link {
-	const char *from, *to;
-	LinkClass class;
-	int before, link;
-};
-
-static int
-order_names(const void *a, const void *b)
-{
-	const struct named_link *x = a, *y = b;
-	int from = strcmp(x->from, y->from), to = strcmp(x->to, y->to);
-	if (from || to)
-		return from ? from : to;
-	if (x->class != y->class)
-		return x->class < y->class ? -1 : 1;
-	return (x->before > y->before) - (x->before < y->before);
-}
-
-static int
-order_links(const void *a, const void *b)
-{
-	const struct named_link *x = a, *y = b;
-	int order = order_names(a, b);
-	return order ? order : (x->link > y->link) - (x->link < y->link);
-}
-
-/* "plx0:out" and "plx0:in" are copies of plx0 unless the phases have a vertex of that name: these are told apart by the
- * links that are found. */
-static const char *
-without_ending(Ctx *ctx, const char *id)
-{
-	const char *ending = strrchr(id, ':');
-	bool copy = ending && (strcmp(ending, ":out") == 0 || strcmp(ending, ":in") == 0);
-	return copy ? arena_text(&ctx->scratch, id, (size_t)(ending - id)) : id;
-}
-
-/* Links by the ids of their ends, sorted; those with the same ends and class are counted. */
-static Status
-name_links(Ctx *ctx, const Topology *topo, bool copies, struct named_link **out)
-{
-	struct named_link *named;
-	TRY(TEMP(ctx, named, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		const char *from = topo->vertex[link->from].id, *to = topo->vertex[link->to].id;
-		if (copies && link->from >= topo->n_ranks)
-			from = without_ending(ctx, from);
-		if (copies && link->to >= topo->n_ranks)
-			to = without_ending(ctx, to);
-		if (!from || !to)
-			return fail_memory(ctx);
-		named[l] = (struct named_link){ from, to, link->class, 0, l };
-	}
-	qsort(named, (size_t)topo->n_links, sizeof *named, order_links);
-	for (int l = 1; l < topo->n_links; l++) {
-		const struct named_link *last = &named[l - 1];
-		bool same = strcmp(last->from, named[l].from) == 0 && strcmp(last->to, named[l].to) == 0
-		    && last->class == named[l].class;
-		named[l].before = same ? last->before + 1 : 0;
-	}
-	*out = named;
-	return OK;
-}
 
 /* Each link of a schedule as a link of the phases, with the same capacity. */
 static Status
-find_shared(Ctx *ctx, const char *label, const Topology *topo, const Topology *all, const struct named_link *sorted,
-    int **out)
+find_shared(Ctx *ctx, const char *label, const Topology *topo, const Topology *all, const LinkNames *names, int **out)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct named_link *exact, *copies;
 	int *shared;
 	TRY(NEW(ctx, shared, topo->n_links));
-	TRY(name_links(ctx, topo, false, &exact));
-	TRY(name_links(ctx, topo, true, &copies));
-	memset(shared, -1, (size_t)topo->n_links * sizeof *shared);
-	for (int pass = 0; pass < 2; pass++)
-		for (int i = 0; i < topo->n_links; i++) {
-			const struct named_link *want = pass == 0 ? &exact[i] : &copies[i];
-			const struct named_link *found = bsearch(want, sorted, (size_t)all->n_links, sizeof *want,
-			    order_names);
-			if (shared[want->link] < 0 && found)
-				shared[want->link] = found->link;
-		}
+	TRY(link_names_find(ctx, names, topo, shared));
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
 		if (shared[l] < 0 || all->link[shared[l]].capacity != link->capacity)
@@ -101,7 +23,6 @@ find_shared(Ctx *ctx, const char *label, const Topology *topo, const Topology *a
 			    "%s: topology.links[%d]: %s to %s: want a link of phases.json, as fast as there", label, l,
 			    topo->vertex[link->from].id, topo->vertex[link->to].id);
 	}
-	arena_release(&ctx->scratch, mark);
 	*out = shared;
 	return OK;
 }
@@ -152,7 +73,7 @@ level_of(const PlannedPhase *phase, int priority)
 
 static Status
 load_groups(Ctx *ctx, const char *directory, const Phases *phases, const PlannedPhase *phase,
-    const struct named_link *sorted, PhaseGroups *out)
+    const LinkNames *names, PhaseGroups *out)
 {
 	*out = (PhaseGroups){ .topo = phases->topo, .n_calls = phase->n_calls };
 	TRY(NEW(ctx, out->call, phase->n_calls));
@@ -167,7 +88,7 @@ load_groups(Ctx *ctx, const char *directory, const Phases *phases, const Planned
 			int *shared = NULL;
 			TRY(read_schedule(ctx, directory, call->file[g], &sched));
 			TRY(check_schedule(ctx, phases, call, g, sched));
-			TRY(find_shared(ctx, call->file[g], sched->topo, phases->topo, sorted, &shared));
+			TRY(find_shared(ctx, call->file[g], sched->topo, phases->topo, names, &shared));
 			of->group[g] = (CallingGroup){ sched, shared };
 		}
 	}
@@ -204,12 +125,12 @@ check_levels(Ctx *ctx, const char *label, const PlannedPhase *phase, const Phase
 Status
 phases_check(Ctx *ctx, const char *label, const char *directory, const Phases *phases)
 {
-	struct named_link *sorted;
-	TRY(name_links(ctx, phases->topo, false, &sorted));
+	LinkNames names;
+	TRY(link_names(ctx, phases->topo, &names));
 	for (int p = 0; p < phases->n_phases; p++) {
 		ArenaMark mark = arena_mark(&ctx->run);
 		PhaseGroups groups;
-		TRY(load_groups(ctx, directory, phases, &phases->phase[p], sorted, &groups));
+		TRY(load_groups(ctx, directory, phases, &phases->phase[p], &names, &groups));
 		TRY(check_levels(ctx, label, &phases->phase[p], &groups));
 		arena_release(&ctx->run, mark);
 	}

@@ -1,109 +1,10 @@
 /* Groups on their machine: the links of each, which of them are the same, and the symmetries that keep all groups. */
 #include "workload/workload.h"
-#include "base/sort.h"
 #include "topology/topology.h"
+#include "workload/links.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- shared links ---- */
-
-struct by_id {
-	const char *id;
-	int v;
-};
-
-static int
-order_ids(const void *a, const void *b)
-{
-	return strcmp(((const struct by_id *)a)->id, ((const struct by_id *)b)->id);
-}
-
-/* Vertices of the machine by their ids, and links by their ends. */
-struct machine {
-	const Topology *topo;
-	struct by_id *sorted;
-};
-
-static Status
-sort_machine(Ctx *ctx, const Topology *topo, struct machine *out)
-{
-	out->topo = topo;
-	TRY(TEMP(ctx, out->sorted, topo->n_vertices));
-	for (int v = 0; v < topo->n_vertices; v++)
-		out->sorted[v] = (struct by_id){ topo->vertex[v].id, v };
-	qsort(out->sorted, (size_t)topo->n_vertices, sizeof *out->sorted, order_ids);
-	return OK;
-}
-
-static int
-find_id(const struct machine *m, const char *id)
-{
-	const struct by_id want = { id, 0 };
-	const struct by_id *found = bsearch(&want, m->sorted, (size_t)m->topo->n_vertices, sizeof want, order_ids);
-	return found ? found->v : -1;
-}
-
-/* "plx0:out" and "plx0:in" are copies of plx0, on paths to NICs and from them. */
-static int
-machine_vertex(const struct machine *m, const char *id)
-{
-	char original[LIMIT_ID_BYTES + 8];
-	int v = find_id(m, id);
-	const char *ending = strrchr(id, ':');
-	if (v >= 0 || !ending || (strcmp(ending, ":out") != 0 && strcmp(ending, ":in") != 0))
-		return v;
-	size_t n = (size_t)(ending - id);
-	if (n >= sizeof original)
-		return -1;
-	memcpy(original, id, n);
-	original[n] = '\0';
-	return find_id(m, original);
-}
-
-/* The link of the machine with these ends and this class, of several the one that has as many before it. */
-static int
-machine_link(const Topology *machine, int from, int to, LinkClass class, int before)
-{
-	for (int i = machine->first_out[from]; i < machine->first_out[from + 1]; i++) {
-		const Link *link = &machine->link[machine->out[i]];
-		if (link->to == to && link->class == class && before-- == 0)
-			return machine->out[i];
-	}
-	return -1;
-}
-
-/* How many links with the same ends and class come before link l of a topology. */
-static int
-links_before(const Topology *topo, int l)
-{
-	const Link *link = &topo->link[l];
-	int n = 0;
-	for (int i = topo->first_out[link->from]; topo->out[i] != l; i++)
-		n += topo->link[topo->out[i]].to == link->to && topo->link[topo->out[i]].class == link->class;
-	return n;
-}
-
-/* of: of each link of topo, that of the machine. Fails: INTERNAL there is none. */
-static Status
-find_links(Ctx *ctx, const struct machine *m, const Topology *topo, const int *gpu, int *of)
-{
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	int *vertex;
-	TRY(TEMP(ctx, vertex, topo->n_vertices));
-	for (int v = 0; v < topo->n_vertices; v++)
-		vertex[v] = v < topo->n_ranks ? gpu[v] : machine_vertex(m, topo->vertex[v].id);
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		int from = vertex[link->from], to = vertex[link->to];
-		of[l] = from < 0 || to < 0 ? -1 : machine_link(m->topo, from, to, link->class, links_before(topo, l));
-		if (of[l] < 0)
-			return fail(ctx, INTERNAL, "%s: a group has link %s to %s, the machine none", topo->name,
-			    topo->vertex[link->from].id, topo->vertex[link->to].id);
-	}
-	arena_release(&ctx->scratch, mark);
-	return OK;
-}
 
 /* ---- groups ---- */
 
@@ -152,7 +53,7 @@ joined_link(const JoinedGroup *group, int shared)
 
 /* The links of each group, by their numbers in the machine at first. */
 static Status
-join_groups(Ctx *ctx, const Workload *w, const struct machine *m, const Ask *ask, JoinedWorkload *out)
+join_groups(Ctx *ctx, const Workload *w, const LinkNames *names, const Ask *ask, JoinedWorkload *out)
 {
 	TRY(NEW(ctx, out->group, w->n_kinds));
 	TRY(NEW(ctx, out->group_of, w->n_kinds));
@@ -173,12 +74,16 @@ join_groups(Ctx *ctx, const Workload *w, const struct machine *m, const Ask *ask
 			TRY(NEW(ctx, gpu, ranks->n));
 			for (int i = 0; i < ranks->n; i++)
 				gpu[i] = out->gpu[ranks->rank[i]];
-			TRY(job_induce(ctx, m->topo, gpu, ranks->n, ask, &group->job));
+			TRY(job_induce(ctx, out->machine, gpu, ranks->n, ask, &group->job));
 			if (topo_active(group->job.topo))
 				return fail(ctx, BAD_INPUT, "%s: a switch multicasts or reduces: groups at once are "
-				    "not planned for such switches", m->topo->name);
+				    "not planned for such switches", out->machine->name);
 			TRY(NEW(ctx, of, group->job.topo->n_links));
-			TRY(find_links(ctx, m, group->job.topo, gpu, of));
+			TRY(link_names_find(ctx, names, group->job.topo, of));
+			for (int l = 0; l < group->job.topo->n_links; l++)
+				if (of[l] < 0)
+					return fail(ctx, INTERNAL, "%s: link %d of a group: the machine has none",
+					    out->machine->name, l);
 			group->shared = of;
 			progress(ctx, "links of %s groups: %d of %d", kind->name, g + 1, kind->n_groups);
 		}
@@ -356,10 +261,10 @@ workload_join(Ctx *ctx, const Workload *w, const Topology *machine, const int *g
     JoinedWorkload *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct machine m;
+	LinkNames names;
 	*out = (JoinedWorkload){ .workload = w, .machine = machine, .gpu = gpu, .ask = *ask };
-	TRY(sort_machine(ctx, machine, &m));
-	TRY(join_groups(ctx, w, &m, ask, out));
+	TRY(link_names(ctx, machine, &names));
+	TRY(join_groups(ctx, w, &names, ask, out));
 	TRY(share_links(ctx, out));
 	TRY(find_symmetry(ctx, out));
 	TRY(find_images(ctx, out));
