@@ -16,7 +16,7 @@ gcd64(int64_t a, int64_t b)
 	return a;
 }
 
-static Wide
+Wide
 gcd_wide(Wide a, Wide b)
 {
 	while (b) {
@@ -89,6 +89,19 @@ frac_div(Frac a, Frac b, Frac *out)
 	g = g ? g : 1;
 	return !__builtin_mul_overflow(a.num / g, (Wide)(b.den / h), &num)
 	    && !__builtin_mul_overflow(b.num / g, (Wide)(a.den / h), &den) && frac_make(num, den, out);
+}
+
+int64_t
+frac_common(const Frac *f, int n, int64_t limit)
+{
+	int64_t den = 1;
+	for (int i = 0; i < n; i++) {
+		Wide next = (Wide)den / gcd64(den, f[i].den) * f[i].den;
+		if (next > limit)
+			return 0;
+		den = (int64_t)next;
+	}
+	return den;
 }
 
 bool

@@ -20,6 +20,7 @@ typedef struct {
 #define FRAC_ONE ((Frac){ 1, 1 })
 
 int64_t gcd64(int64_t a, int64_t b);	/* a, b >= 0 */
+Wide gcd_wide(Wide a, Wide b);		/* likewise */
 
 /* Each returns false, and does not change *out, if the result in lowest terms needs more bits than that (or the
  * denominator is 0). */
@@ -28,6 +29,9 @@ bool frac_add(Frac a, Frac b, Frac *out);
 bool frac_sub(Frac a, Frac b, Frac *out);
 bool frac_mul(Frac a, Frac b, Frac *out);
 bool frac_div(Frac a, Frac b, Frac *out);
+
+/* The least common denominator of n; 0: past `limit`. */
+int64_t frac_common(const Frac *f, int n, int64_t limit);
 
 bool frac_fits(Frac a);			/* the numerator has no more than 63 bits: it can be in a file */
 Frac frac_whole_above(Frac a);		/* the least whole number that is no less; a >= 0 */

@@ -57,9 +57,8 @@ list_groups(struct planning *p)
 			for (int l = 0; l < joined->job.topo->n_links; l++)
 				row[l] = p->in->sym->link_orbit[joined->shared[l]];
 			*concurrent = (Concurrent){ .topo = joined->job.topo, .row = row, .coll = call->coll,
-			    .root = call->root,
-				.bytes = bytes_of(call), .level = phase_level(p->phase, c), .copies = copies,
-				.known = of->alone.pack };
+				.root = call->root, .bytes = bytes_of(call), .level = phase_level(p->phase, c),
+				.copies = copies, .known = of->alone.pack };
 			TRY(find_orbits(p, of, concurrent));
 			p->n++;
 			progress(p->ctx, "%s: plans of groups alone: %d", p->phase->name, p->n);
@@ -72,13 +71,12 @@ static Status
 share_links(struct planning *p, ConcurrentPlan *out)
 {
 	const Symmetry *sym = p->in->sym;
-	SharedLinks links = { .n_rows = sym->n_orbits, .links = sym->orbit_size };
 	int64_t *capacity;
 	TRY(NEW(p->ctx, capacity, sym->n_orbits));
 	for (int l = 0; l < p->in->topo->n_links; l++)
 		capacity[sym->link_orbit[l]] += p->in->topo->link[l].capacity;
-	links.capacity = capacity;
-	return pack_concurrent(p->ctx, p->concurrent, p->n, &links, out);
+	p->links = (SharedLinks){ .n_rows = sym->n_orbits, .links = sym->orbit_size, .capacity = capacity };
+	return pack_concurrent(p->ctx, p->concurrent, p->n, &p->links, out);
 }
 
 /* ---- what comes out ---- */
@@ -98,7 +96,7 @@ keep_levels(struct planning *p, const ConcurrentPlan *plan)
 				out->priority = p->phase->call[c].priority;
 		for (int j = 0; j <= level; j++)
 			for (int l = 0; l < topo->n_links; l++)
-				out->price[j * topo->n_links + l] = plan->level[level].price[j * n_rows
+				out->price[j * topo->n_links + l] = plan->price[level][j * n_rows
 				    + p->in->sym->link_orbit[l]];
 	}
 	return OK;

@@ -24,6 +24,7 @@ struct planning {
 	int n;
 	struct planned *of;
 	Concurrent *concurrent;
+	SharedLinks links;	/* a row for each orbit */
 	PhasePlan *out;
 };
 

@@ -4,41 +4,30 @@
 
 #include <math.h>
 
-/* What the program has of each link of group i, in its units, over a common denominator. False: numbers are too
+/* What the program has of each link of group i, in proportion: whole numbers, rounded where these would be too
  * large. */
 static Status
-shares_of(struct planning *p, const ConcurrentPlan *plan, int i, Wide *share, bool *exact)
+shares_of(struct planning *p, const ConcurrentPlan *plan, int i, Wide *share)
 {
 	const struct planned *of = &p->of[i];
 	const Topology *topo = of->joined->job.topo;
 	Wide *sum, multiple = 1;
+	bool exact = true;
 	TRY(TEMP(p->ctx, sum, topo->n_links));
 	for (int l = 0; l < topo->n_links; l++)
 		sum[of->part[l]] += plan->sent[i][l];
-	*exact = true;
 	for (int l = 0; l < topo->n_links; l++) {
 		int size = of->part_size[of->part[l]];
 		if (sum[of->part[l]] == 0)
 			continue;
 		multiple = multiple / gcd64((int64_t)multiple, size) * size;
-		*exact = *exact && multiple >> 30 == 0;
-		multiple = *exact ? multiple : 1;
+		exact = exact && multiple >> 30 == 0;
+		multiple = exact ? multiple : 1;
 	}
 	for (int l = 0; l < topo->n_links; l++)
-		share[l] = *exact ? sum[of->part[l]] * (multiple / of->part_size[of->part[l]])
+		share[l] = exact ? sum[of->part[l]] * (multiple / of->part_size[of->part[l]])
 		    : sum[of->part[l]] / of->part_size[of->part[l]];
 	return OK;
-}
-
-static Wide
-gcd_wide(Wide a, Wide b)
-{
-	while (b) {
-		Wide rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
 }
 
 /* Shares as capacities that a planner takes: in proportion, whole numbers from LIMIT_CAPACITY_MIN on. */
@@ -148,12 +137,11 @@ take_trees(struct planning *p, struct planned *of, Packing *pack)
 /* Bytes that are sent over each row of links up to the end of each level, and when that is. */
 struct loads {
 	int n_levels, n_rows;
-	const int64_t *capacity;	/* of a row */
 	double *sent;		/* [level * n_rows + row] */
 	double *seconds;	/* of a level */
 };
 
-/* sent: bytes of a group over each of its links; NULL: take them away. */
+/* sent: bytes of a group over each of its links; sign: -1: take them away. */
 static void
 add_sent(const struct planning *p, int i, const double *sent, double sign, struct loads *loads)
 {
@@ -165,11 +153,11 @@ add_sent(const struct planning *p, int i, const double *sent, double sign, struc
 
 /* What all links of a row could send besides, before the levels that it counts in are done. */
 static double
-room_in(const struct loads *loads, int level, int row)
+room_in(const struct loads *loads, const SharedLinks *links, int level, int row)
 {
 	double least = INFINITY;
 	for (; level < loads->n_levels; level++)
-		least = fmin(least, (double)loads->capacity[row] * loads->seconds[level]
+		least = fmin(least, (double)links->capacity[row] * loads->seconds[level]
 		    - loads->sent[level * loads->n_rows + row]);
 	return fmax(least, 0);
 }
@@ -187,7 +175,7 @@ fits_alone(const struct planning *p, int i, const double *share, const struct lo
 	*out = true;
 	for (int l = 0; l < group->topo->n_links && *out; l++) {
 		int row = group->row[l];
-		double more = room_in(loads, group->level, row) / ((double)group->copies * links[row]);
+		double more = room_in(loads, &p->links, group->level, row) / ((double)group->copies * links[row]);
 		*out = p->of[i].alone_sent[l] <= (share[l] + more) * (1 + 1e-12);
 	}
 	arena_release(&p->ctx->scratch, mark);
@@ -215,15 +203,9 @@ share_bytes(struct planning *p, const ConcurrentPlan *plan, int i, double **out)
 static Status
 new_loads(struct planning *p, const ConcurrentPlan *plan, double **share, struct loads *out)
 {
-	const Symmetry *sym = p->in->sym;
-	int64_t *capacity;
-	*out = (struct loads){ .n_levels = plan->n_levels, .n_rows = sym->n_orbits };
-	TRY(TEMP(p->ctx, capacity, sym->n_orbits));
-	TRY(TEMP(p->ctx, out->sent, (size_t)plan->n_levels * (size_t)sym->n_orbits));
+	*out = (struct loads){ .n_levels = plan->n_levels, .n_rows = p->links.n_rows };
+	TRY(TEMP(p->ctx, out->sent, (size_t)plan->n_levels * (size_t)out->n_rows));
 	TRY(TEMP(p->ctx, out->seconds, plan->n_levels));
-	for (int l = 0; l < p->in->topo->n_links; l++)
-		capacity[sym->link_orbit[l]] += p->in->topo->link[l].capacity;
-	out->capacity = capacity;
 	for (int i = 0; i < p->n; i++) {
 		TRY(share_bytes(p, plan, i, &share[i]));
 		add_sent(p, i, share[i], 1, out);
@@ -231,7 +213,7 @@ new_loads(struct planning *p, const ConcurrentPlan *plan, double **share, struct
 	for (int level = 0; level < out->n_levels; level++)
 		for (int row = 0; row < out->n_rows; row++)
 			out->seconds[level] = fmax(out->seconds[level],
-			    out->sent[level * out->n_rows + row] / (double)capacity[row]);
+			    out->sent[level * out->n_rows + row] / (double)p->links.capacity[row]);
 	return OK;
 }
 
@@ -247,7 +229,7 @@ plan_groups(struct planning *p, const ConcurrentPlan *plan)
 	for (int i = 0; i < p->n; i++) {
 		struct planned *of = &p->of[i];
 		Wide *whole;
-		bool fits, exact;
+		bool fits;
 		TRY(fits_alone(p, i, share[i], &loads, &fits));
 		alone += fits;
 		if (fits) {
@@ -255,15 +237,14 @@ plan_groups(struct planning *p, const ConcurrentPlan *plan)
 			of->sent = of->alone_sent;
 		} else if (!plan->exact && plan->pack[i]) {
 			TRY(take_trees(p, of, plan->pack[i]));
-			TRY(count_bytes(p->ctx, of->joined->job.topo, of->ask.coll, of->pack,
-			    (double)p->concurrent[i].bytes, &of->sent));
 		} else {
 			TRY(TEMP(p->ctx, whole, of->joined->job.topo->n_links));
-			TRY(shares_of(p, plan, i, whole, &exact));
+			TRY(shares_of(p, plan, i, whole));
 			TRY(plan_in_shares(p, of, whole));
+		}
+		if (!fits)
 			TRY(count_bytes(p->ctx, of->joined->job.topo, of->ask.coll, of->pack,
 			    (double)p->concurrent[i].bytes, &of->sent));
-		}
 		add_sent(p, i, share[i], -1, &loads);
 		add_sent(p, i, of->sent, 1, &loads);
 		progress(p->ctx, "%s: plans of groups at once: %d of %d", p->phase->name, i + 1, p->n);

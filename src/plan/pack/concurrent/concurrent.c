@@ -154,7 +154,7 @@ bound_by(const struct program *p, const int64_t *price, const Wide *cost, const 
 
 /* The better of what the exact prices prove, and those of GLPK. */
 static Status
-prove(struct program *p, int64_t *of_row, const double *before, ConcurrentLevel *out)
+prove(struct program *p, int64_t *of_row, const double *before, int64_t **out)
 {
 	ArenaMark mark = arena_mark(&p->ctx->scratch);
 	size_t n = (size_t)program_bundles(p);
@@ -163,7 +163,7 @@ prove(struct program *p, int64_t *of_row, const double *before, ConcurrentLevel 
 	double best = 0;
 	TRY(TEMP(p->ctx, cost, p->n_groups));
 	TRY(TEMP(p->ctx, price, n));
-	TRY(NEW(p->ctx, out->price, n));
+	TRY(NEW(p->ctx, *out, n));
 	for (int exact = 1; exact >= 0; exact--) {
 		bool known = true;
 		if (exact)
@@ -177,7 +177,7 @@ prove(struct program *p, int64_t *of_row, const double *before, ConcurrentLevel 
 		if (bound <= best * (1 + 1e-12))
 			continue;
 		best = bound;
-		memcpy(out->price, price, n * sizeof *price);
+		memcpy(*out, price, n * sizeof *price);
 	}
 	arena_release(&p->ctx->scratch, mark);
 	return OK;
@@ -328,7 +328,7 @@ plan_levels(struct program *p, ConcurrentPlan *out)
 		TRY(settle_amounts(p, amount, &den, &out->exact));
 		TRY(settle_time(p, amount, den, &p->time[p->level]));
 		before[p->level] = (double)p->time[p->level].num / (double)p->time[p->level].den / p->rate_unit;
-		TRY(prove(p, of_row, before, &out->level[p->level]));
+		TRY(prove(p, of_row, before, &out->price[p->level]));
 	}
 	p->level--;
 	TRY(keep_sent(p, amount, out));
@@ -343,7 +343,7 @@ pack_concurrent(Ctx *ctx, const Concurrent *group, int n_groups, const SharedLin
 	*out = (ConcurrentPlan){ 0 };
 	TRY(program_new(ctx, group, n_groups, links, &p));
 	out->n_levels = p.n_levels;
-	TRY(NEW(ctx, out->level, out->n_levels));
+	TRY(NEW(ctx, out->price, out->n_levels));
 	Status status = plan_levels(&p, out);
 	if (status == OK)
 		status = program_close(&p);

@@ -31,16 +31,12 @@ typedef struct {
 	const int *links;		/* of a row: how many links it has */
 } SharedLinks;
 
-/* What proves when a level is done: prices y(j) of links for levels j = 0 to `level`, price[j * n_rows + row]. A tree
- * of level i costs what its links cost together at the sum of y(i) to y(level); bytes of all groups times the cost of
- * their cheapest trees are no more than the sum of y(j) * capacity * time(j) over levels. */
-typedef struct {
-	int64_t *price;
-} ConcurrentLevel;
-
+/* What proves when a level is done are prices y(j) of links for levels j = 0 to `level`, price[j * n_rows + row]. A
+ * tree of level i costs what its links cost together at the sum of y(i) to y(level); bytes of all groups times the cost
+ * of their cheapest trees are no more than the sum of y(j) * capacity * time(j) over levels. */
 typedef struct {
 	int n_levels;
-	ConcurrentLevel *level;
+	int64_t **price;	/* of each level: what proves when it is done */
 	Wide **sent;		/* of each group and each of its links: what trees of its planned bundles send, times
 				 * how many are alike, */
 	Wide *each;		/* where every demand gets this much */

@@ -83,7 +83,7 @@ new_searches(struct program *p)
 
 /* ---- the program of a level ---- */
 
-/* GLPK counts rows and columns from 1. Rows of levels before the current one are over their time's numerator. */
+/* GLPK counts rows and columns from 1. In rows of levels before the current one capacities are those of load_rate. */
 static void
 create_problem(void *with)
 {
@@ -135,9 +135,8 @@ program_new(Ctx *ctx, const Concurrent *group, int n_groups, const SharedLinks *
 	for (int g = 0; g < n_groups; g++) {
 		p->first[g] = p->n_bundles;
 		p->n_bundles += group[g].n_bundles;
-	}
-	for (int g = 0; g < n_groups; g++)
 		p->n_levels = group[g].level >= p->n_levels ? group[g].level + 1 : p->n_levels;
+	}
 	int n_rows = p->n_levels * p->n_links + p->n_bundles;
 	TRY(TEMP(ctx, p->bundle, p->n_bundles));
 	TRY(TEMP_EACH(ctx, p->n_links, p->capacity, p->divisor, p->sum, p->sum_row));
@@ -146,10 +145,10 @@ program_new(Ctx *ctx, const Concurrent *group, int n_groups, const SharedLinks *
 	TRY(measure_bundles(p));
 	TRY(TEMP(ctx, p->time, p->n_levels));
 	int most = 0, ranks = 0;
-	for (int g = 0; g < n_groups; g++)
+	for (int g = 0; g < n_groups; g++) {
 		most = group[g].topo->n_links > most ? group[g].topo->n_links : most;
-	for (int g = 0; g < n_groups; g++)
 		ranks = group[g].topo->n_ranks > ranks ? group[g].topo->n_ranks : ranks;
+	}
 	TRY(TEMP(ctx, p->found, ranks));
 	TRY(TEMP_EACH(ctx, most, p->times, p->used, p->dual_of));
 	return new_searches(p);
@@ -235,19 +234,6 @@ add_column(struct program *p, int group, int at, int n)
 	return OK;
 }
 
-/* What p->times counts, of the n links in p->used. */
-static Status
-add_counted(struct program *p, int group, int at, int n, bool *added)
-{
-	qsort(p->used, (size_t)n, sizeof *p->used, by_number);
-	*added = !is_column(p, p->first[group] + at, n);
-	if (*added)
-		TRY(add_column(p, group, at, n));
-	for (int i = 0; i < n; i++)
-		p->times[p->used[i]] = 0;
-	return OK;
-}
-
 static void
 count(struct program *p, int link, int times)
 {
@@ -276,10 +262,10 @@ program_find(struct program *p, int group, int at, bool trees, const double *dua
 	for (int d = first; d < first + all; d++) {
 		int64_t one;
 		TRY(cheapest_find(c, collective_demand(of->coll, n, of->root, d), &one));
-		if (one >= 0 && trees)
-			TRY(cheapest_tree(c, of->coll == GATHER, &p->found[d - first]));
 		if (one < 0)
 			return fail(p->ctx, INTERNAL, "%s: no tree over connected ranks", of->topo->name);
+		if (trees)
+			TRY(cheapest_tree(c, of->coll == GATHER, &p->found[d - first]));
 		*cost += one;
 		for (int i = 0; i < c->n_used; i++) {
 			int l = c->used[i];
@@ -293,9 +279,12 @@ program_find(struct program *p, int group, int at, bool trees, const double *dua
 Status
 program_add_found(struct program *p, int group, int at, bool *added)
 {
-	int n = p->n_used;
-	p->n_used = 0;
-	return add_counted(p, group, at, n, added);
+	qsort(p->used, (size_t)p->n_used, sizeof *p->used, by_number);
+	*added = !is_column(p, p->first[group] + at, p->n_used);
+	if (*added)
+		TRY(add_column(p, group, at, p->n_used));
+	forget(p);
+	return OK;
 }
 
 Status

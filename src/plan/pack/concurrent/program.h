@@ -35,7 +35,7 @@ struct bundle_row {
 	int last;		/* its last column; -1: none */
 };
 
-/* T(j) of a level that is planned: room * times / least, exactly or a little more, for sizes in those units. */
+/* T(j) of a level that is planned, num / den, for r = 1: exactly, or a little more. */
 struct level_time {
 	int64_t num, den;
 };

@@ -72,21 +72,18 @@ solve_basis(struct program *p, bool transposed, Frac *out, bool *done)
 
 /* Fractions as whole numbers over their least common denominator; false: past `limit`. */
 static bool
-over_common(const Frac *f, int n, Wide limit, int64_t *out, int64_t *den)
+over_common(const Frac *f, int n, int64_t limit, int64_t *out, int64_t *den)
 {
-	Wide common = 1;
+	int64_t common = frac_common(f, n, limit);
+	if (common == 0)
+		return false;
 	for (int i = 0; i < n; i++) {
-		common = common / gcd64((int64_t)common, f[i].den) * f[i].den;
-		if (common > limit)
-			return false;
-	}
-	for (int i = 0; i < n; i++) {
-		Wide value = f[i].num * ((int64_t)common / f[i].den);
+		Wide value = f[i].num * (common / f[i].den);
 		if (value < 0 || value > limit)
 			return false;
 		out[i] = (int64_t)value;
 	}
-	*den = (int64_t)common;
+	*den = common;
 	return true;
 }
 
@@ -244,7 +241,7 @@ settle_amounts(struct program *p, int64_t *amount, int64_t *den, bool *exact)
 	return OK;
 }
 
-/* Room for products with capacities. */
+/* Where products with capacities would be too large, a little more. */
 Status
 settle_time(struct program *p, const int64_t *amount, int64_t den, struct level_time *out)
 {

@@ -59,20 +59,6 @@ basis_solve(struct master *m, bool transposed, Frac *out, bool *done)
 	return OK;
 }
 
-/* Least common denominator; 0: past `limit`. */
-static int64_t
-common_denominator(const Frac *f, int n, int64_t limit)
-{
-	int64_t den = 1;
-	for (int i = 0; i < n; i++) {
-		Wide next = (Wide)den / gcd64(den, f[i].den) * f[i].den;
-		if (next > limit)
-			return 0;
-		den = (int64_t)next;
-	}
-	return den;
-}
-
 /* y of the i-th tight row as the price of one link of its orbit; z as that of one demand. */
 static bool
 price_of(const struct master *m, int i, Frac *out)
@@ -179,7 +165,7 @@ basis_packing(struct master *m, Packing **out)
 {
 	struct amount *amount;
 	int n = 0;
-	int64_t den = common_denominator(m->x, m->n_basis, INT64_C(1) << PACKING_BITS), each = 0;
+	int64_t den = frac_common(m->x, m->n_basis, INT64_C(1) << PACKING_BITS), each = 0;
 	Frac unit;
 	if (den == 0 || !frac_make(m->unit, den, &unit))
 		return OK;

@@ -291,17 +291,6 @@ improve(struct program *p, bool *proven, bool *ended)
 
 /* ---- the result ---- */
 
-static Wide
-common_divisor(Wide a, Wide b)
-{
-	while (b) {
-		Wide rest = a % b;
-		a = b;
-		b = rest;
-	}
-	return a;
-}
-
 /* Widths in proportion to the values of the basis: exactly, but where these are large. */
 static void
 set_widths(const Simplex *s, RingPacking *out)
@@ -310,7 +299,7 @@ set_widths(const Simplex *s, RingPacking *out)
 	int n = 0;
 	for (int i = 0; i < s->m; i++)
 		if (s->column[i] != SIMPLEX_SLACK)
-			divisor = common_divisor(divisor, s->value[i]);
+			divisor = gcd_wide(divisor, s->value[i]);
 	while (divisor && simplex_sum(s) / divisor > most)
 		divisor *= 2;
 	for (int i = 0; i < s->m; i++)
