@@ -16,17 +16,6 @@ phase_level(const Phase *phase, int call)
 	return level;
 }
 
-int
-phase_levels(const Phase *phase)
-{
-	int most = 0;
-	for (int c = 0; c < phase->n_calls; c++) {
-		int level = phase_level(phase, c);
-		most = level > most ? level : most;
-	}
-	return most + 1;
-}
-
 /* ---- the program ---- */
 
 static Status

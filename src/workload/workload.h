@@ -57,9 +57,8 @@ typedef struct {
 Status phase_plan(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, PhasePlan *out);
 void phase_free(const JoinedWorkload *in, PhasePlan *phase);
 
-/* The level of a call: how many priorities of the phase come before its own; how many levels there are. */
+/* The level of a call: how many priorities of the phase come before its own. */
 int phase_level(const Phase *phase, int call);
-int phase_levels(const Phase *phase);
 
 /* ---- times.c: what the files of a phase say, whoever wrote them ---- */
 

@@ -11,13 +11,11 @@ group alone, and by rings.
 import argparse
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
 
 import links
 
@@ -74,23 +72,10 @@ def write_calls(path, phase, n):
 
 
 def measure(lab, build, args, calls, schedules):
-    """Seconds of the fastest phase, and how many processors were busy."""
-    environment = dict(os.environ, BLINK_SCHEDULES=schedules, BLINK_SOCKET_IFNAME="=rank", BLINK_TIMEOUT="60",
-                       BLINK_PIN="0")
+    """The fastest phase. GPU i is that of rank i."""
     n = len(lab.gpus)
-    with tempfile.TemporaryDirectory() as folder:
-        began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        ranks = [subprocess.Popen(["ip", "netns", "exec", lab.name(lab.gpus[rank]), f"{build}/tests/job/phase",
-                                   str(rank), str(n), folder, calls, str(args.times)],
-                                  env=dict(environment, BLINK_HOST_ID=f"host{rank}", BLINK_GPU=str(rank)),
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for rank in range(n)]
-        said = [rank.communicate()[0] for rank in ranks]
-        took, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
-    busy = (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / took
-    failed = [text for rank, text in zip(ranks, said) if rank.returncode]
-    if failed:
-        raise RuntimeError(failed[0].strip())
-    return float(said[0].splitlines()[-1].split()[0]), busy
+    return links.execute(lab, range(n), lambda rank, folder: (
+        "env", f"BLINK_GPU={rank}", f"{build}/tests/job/phase", rank, n, folder, calls, args.times), schedules)
 
 
 def compare(lab, args, build, folder):

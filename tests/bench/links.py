@@ -197,14 +197,14 @@ def plan(build, topology, gpus, collective, ring, path, links):
     return json.loads(done.stderr)["rate_gb_per_s"] if done.returncode == 0 else None
 
 
-def measure(lab, build, gpus, collective, size, times, schedule):
-    """Seconds of the fastest call, and how many processors were busy; the error of a rank."""
-    environment = dict(os.environ, BLINK_SCHEDULES=schedule, BLINK_SOCKET_IFNAME="=rank", BLINK_TIMEOUT="60",
+def execute(lab, gpus, command, schedules):
+    """Seconds that rank 0 prints in its last line, and how many processors were busy; the error of a rank. command: of
+    a rank and the folder in which they meet."""
+    environment = dict(os.environ, BLINK_SCHEDULES=schedules, BLINK_SOCKET_IFNAME="=rank", BLINK_TIMEOUT="60",
                        BLINK_PIN="0")
     with tempfile.TemporaryDirectory() as folder:
         began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        ranks = [subprocess.Popen(["ip", "netns", "exec", lab.name(lab.gpus[gpu]), f"{build}/tests/job/launched",
-                                   str(rank), str(len(gpus)), folder, "rate", str(size), str(times), collective],
+        ranks = [subprocess.Popen(["ip", "netns", "exec", lab.name(lab.gpus[gpu]), *map(str, command(rank, folder))],
                                   env=dict(environment, BLINK_HOST_ID=f"host{rank}"),
                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
                  for rank, gpu in enumerate(gpus)]
@@ -215,6 +215,12 @@ def measure(lab, build, gpus, collective, size, times, schedule):
     if failed:
         raise RuntimeError(failed[0].strip())
     return float(said[0].splitlines()[-1].split()[0]), busy  # the last line: warnings come before
+
+
+def measure(lab, build, gpus, collective, size, times, schedule):
+    """The fastest call."""
+    return execute(lab, gpus, lambda rank, folder: (
+        f"{build}/tests/job/launched", rank, len(gpus), folder, "rate", size, times, collective), schedule)
 
 
 def classes(build, topology, links, n_gpus, folder):

@@ -61,7 +61,7 @@ check_kinds(Ctx *ctx, const Workload *w)
 			REQUIRE(call->kind >= 0 && call->kind < w->n_kinds, "kind %d", call->kind);
 			REQUIRE(call->bytes >= 1 && call->bytes <= LIMIT_MESSAGE / call->times, "bytes");
 			REQUIRE((call->root >= 0) == collective_rooted(call->coll), "root %d", call->root);
-			REQUIRE(phase_level(&w->phase[p], c) < phase_levels(&w->phase[p]), "level");
+			REQUIRE(phase_level(&w->phase[p], c) < w->phase[p].n_calls, "level");
 			for (int g = 0; g < w->kind[call->kind].n_groups; g++)
 				REQUIRE(call->root < w->kind[call->kind].group[g].n, "root %d", call->root);
 		}

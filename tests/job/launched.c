@@ -11,7 +11,7 @@
  * ms: 12: rank 3 does not answer". calls: TIMES calls of each size, or as many as go into some seconds, out of place;
  * all ranks make each call at the same time, and each rank prints "BYTES BEGIN END" of every one, in ns of the
  * machine's clock. */
-#include "blink.h"
+#include "meet.h"
 
 #include <sched.h>
 #include <stdbool.h>
@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_SECONDS = 30, LIMIT_SECONDS = 120, CALLS_LEAST = 3 };
+enum { LIMIT_SECONDS = 120, CALLS_LEAST = 3 };
 
 /* Of the calls of one size, after which there are no more than CALLS_LEAST. */
 #define CALLS_SECONDS 1.0
@@ -38,54 +38,6 @@ enum { CALLS_FIRST = 18 };
 #define LOOK_SECONDS 200e-6
 #define REST_LEAST 200e-6
 #define REST_MOST 1e-3
-
-static double
-seconds(clockid_t clock)
-{
-	struct timespec t;
-	clock_gettime(clock, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void
-need(blinkResult_t result, const char *what, const char *text)
-{
-	if (result == blinkSuccess)
-		return;
-	printf("%s: %d: %s\n", what, (int)result, text);
-	exit(1);
-}
-
-/* The text is read after the call. */
-static void
-need_call(blinkResult_t result, const char *what, blinkComm_t comm)
-{
-	need(result, what, blinkCommGetError(comm));
-}
-
-/* Written whole, by a rename. */
-static void
-meet(int rank, const char *directory, blinkUniqueId_t *id)
-{
-	char path[4096], new[4096 + 8];
-	blinkError_t error = { "" };
-	snprintf(path, sizeof path, "%s/id", directory);
-	snprintf(new, sizeof new, "%s.new", path);
-	if (rank == 0) {
-		need(blinkGetUniqueId(id, &error), "id", error.text);
-		FILE *f = fopen(new, "w");
-		if (!f || fwrite(id, sizeof *id, 1, f) != 1 || fclose(f) != 0 || rename(new, path) != 0)
-			need(blinkSystemError, "id", path);
-		return;
-	}
-	double until = seconds(CLOCK_MONOTONIC) + WAIT_SECONDS;
-	while (access(path, R_OK) != 0 && seconds(CLOCK_MONOTONIC) < until)
-		usleep(20000);
-	FILE *f = fopen(path, "r");
-	if (!f || fread(id, sizeof *id, 1, f) != 1)
-		need(blinkSystemError, "id", path);
-	fclose(f);
-}
 
 /* Sums of whole numbers that float holds. */
 static void

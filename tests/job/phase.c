@@ -6,15 +6,11 @@
  * GROUP..., with the number of each rank's group, -1: in none; BYTES as blink-schedule(5) counts M. Each rank makes a
  * communicator for each call. TIMES times all ranks begin together, make all calls, and wait; rank 0 prints the least
  * time until the last rank was done: "0.123 s". Elements of allreduces are checked in the first of them. */
-#include "blink.h"
+#include "meet.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-enum { MOST_CALLS = 16, MOST_RANKS = 64, WAIT_SECONDS = 30 };
+enum { MOST_CALLS = 16, MOST_RANKS = 64 };
 
 struct call {
 	char collective[32];
@@ -23,54 +19,6 @@ struct call {
 	float *in, *out;
 	blinkComm_t comm;
 };
-
-static void
-need(blinkResult_t result, const char *what, const char *text)
-{
-	if (result == blinkSuccess)
-		return;
-	printf("%s: %d: %s\n", what, (int)result, text);
-	exit(1);
-}
-
-/* The text is read after the call. */
-static void
-need_call(blinkResult_t result, const char *what, blinkComm_t comm)
-{
-	need(result, what, blinkCommGetError(comm));
-}
-
-static double
-seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Written whole, by a rename. */
-static void
-meet(int rank, const char *directory, blinkUniqueId_t *id)
-{
-	char path[4096], new[4096 + 8];
-	blinkError_t error = { "" };
-	snprintf(path, sizeof path, "%s/id", directory);
-	snprintf(new, sizeof new, "%s.new", path);
-	if (rank == 0) {
-		need(blinkGetUniqueId(id, &error), "id", error.text);
-		FILE *f = fopen(new, "w");
-		if (!f || fwrite(id, sizeof *id, 1, f) != 1 || fclose(f) != 0 || rename(new, path) != 0)
-			need(blinkSystemError, "id", path);
-		return;
-	}
-	double until = seconds() + WAIT_SECONDS;
-	while (access(path, R_OK) != 0 && seconds() < until)
-		usleep(20000);
-	FILE *f = fopen(path, "r");
-	if (!f || fread(id, sizeof *id, 1, f) != 1)
-		need(blinkSystemError, "id", path);
-	fclose(f);
-}
 
 /* Returns how many. */
 static int
@@ -168,7 +116,7 @@ main(int argc, char **argv)
 		open_call(&call[c], world);
 	for (int t = 0; t < times; t++) {
 		together(world);
-		double begin = seconds();
+		double begin = seconds(CLOCK_MONOTONIC);
 		for (int c = 0; c < n_calls; c++)
 			for (int i = 0; i < call[c].repeat && call[c].group >= 0; i++)
 				start(&call[c]);
@@ -176,7 +124,7 @@ main(int argc, char **argv)
 			if (call[c].group >= 0)
 				need_call(blinkCommWait(call[c].comm, 0), "wait", call[c].comm);
 		together(world);
-		double took = seconds() - begin;
+		double took = seconds(CLOCK_MONOTONIC) - begin;
 		least = took < least ? took : least;
 		for (int c = 0; c < n_calls && t == 0; c++)
 			if (call[c].group >= 0)
