@@ -432,7 +432,7 @@ $(B)/tests/job/failing: $(addprefix $(B)/tests/, job/failing.o faults.o job/faul
 	$(B)/libblink.so
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $(filter %.o, $^) -L$(B) -lblink -Wl,-rpath,'$$ORIGIN/../..' -lm -ldl -pthread
 $(B)/tests/job/faults: $(addprefix $(B)/tests/job/faults_, ranks.o caller.o chance.o peer.o system.o)
-$(B)/tests/job/order: $(addprefix $(B)/tests/job/order_, calls.o comms.o messages.o ends.o)
+$(B)/tests/job/order: $(addprefix $(B)/tests/job/order_, calls.o comms.o messages.o uneven.o ends.o)
 $(B)/tests/job/gpu: $(addprefix $(B)/tests/job/gpu_, calls.o messages.o failures.o)
 
 # Programs of NCCL's interface, and a library in the place of NCCL's.

@@ -12,7 +12,16 @@ call_free(struct call *call)
 		free(call->message);
 		call->message = next;
 	}
+	free(call->uneven);
 	free(call);
+}
+
+int64_t
+call_message_bytes(const struct call *call, int n_ranks)
+{
+	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = n_ranks };
+	int64_t elements = call->uneven ? call->uneven->most : call->count * blink_message_blocks(&job);
+	return elements * (int64_t)call->reduction.size;
 }
 
 static uint64_t
@@ -27,7 +36,7 @@ call_signature(const struct call *call, int64_t chunk_bytes, uint64_t number)
 {
 	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
 	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
-	    call->plan->digest, (uint64_t)chunk_bytes };
+	    call->plan->digest, (uint64_t)chunk_bytes, (uint64_t)call->tells_counts << 1 | (call->uneven != NULL) };
 	uint64_t h = mix(0x243f6a8885a308d3u, number);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		h = mix(h, all[i]);
@@ -45,6 +54,11 @@ call_describe(const struct call *call, char *text, size_t size)
 	char root[24] = "";
 	if (call->root >= 0)
 		snprintf(root, sizeof root, ", root %d", call->root);
-	snprintf(text, size, "%s of %lld %s%s%s%s, %s", collective_name(call->coll), (long long)call->count,
-	    types[call->reduction.type], *op && *op != ',' ? ", " : "", op, root, call->plan->name);
+	if (call->tells_counts) {
+		snprintf(text, size, "alltoallv, whose ranks exchange counts");
+		return;
+	}
+	snprintf(text, size, "%s%s of %lld %s%s%s%s, %s", collective_name(call->coll), call->uneven ? "v" : "",
+	    (long long)call->count, types[call->reduction.type], *op && *op != ',' ? ", " : "", op, root,
+	    call->plan->name);
 }

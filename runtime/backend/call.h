@@ -36,16 +36,31 @@ struct message {
 	struct message *next;
 };
 
+/* Blocks of an alltoall that differ in length (blinkAlltoAllv), in elements. What this rank gave; and what all have
+ * said, before the call begins: the same on all ranks. */
+struct uneven {
+	bool known;			/* all have */
+	int64_t most;			/* that a rank sends, or receives */
+	int64_t most_sent;
+	int64_t *send_at, *recv_at;	/* of each rank's block, in the buffers */
+	int64_t *expected;		/* from each rank, by this one */
+	int64_t *before;		/* of what each rank sends: to ranks below this one */
+	int64_t *count;			/* from rank i to rank j at i * n + j; n * n */
+	int64_t data[];
+};
+
 struct call {
 	uint64_t number;		/* of all calls of this rank, from 1 */
 	Collective coll;
 	int root;			/* -1: none */
 	const void *send;
 	void *recv;
-	int64_t count;			/* elements of the smaller buffer */
+	int64_t count;			/* elements of the smaller buffer; of uneven blocks, once known, the longest */
+	struct uneven *uneven;		/* NULL: blocks have one length */
 	struct reduction reduction;
 	int asked_op;			/* as the caller gave it, for messages */
 	bool internal;			/* of the library: the caller does not know of it */
+	bool tells_counts;		/* likewise: of a call with uneven blocks, before it */
 	int32_t n_messages;		/* above 0: not a collective */
 	struct message *message;
 	struct plan *plan;		/* NULL until it is first chosen */
@@ -56,6 +71,28 @@ struct call {
 
 /* With its messages. */
 void call_free(struct call *call);
+
+/* As blink-schedule(5) counts M; of uneven blocks the most that a rank sends or receives. */
+int64_t call_message_bytes(const struct call *call, int n_ranks);
+
+/* Of the block of an alltoall that is at `x`: its elements; of any collective: where it lies in the buffers. */
+static inline int64_t
+call_block(const struct call *call, const RankProgram *prog, const Extent *x)
+{
+	return call->uneven ? call->uneven->count[x->recv_block * prog->n_ranks + x->send_block] : call->count;
+}
+
+static inline int64_t
+call_send_at(const struct call *call, int64_t block)
+{
+	return call->uneven ? call->uneven->send_at[block] : block * call->count;
+}
+
+static inline int64_t
+call_recv_at(const struct call *call, int64_t block)
+{
+	return call->uneven ? call->uneven->recv_at[block] : block * call->count;
+}
 
 /* What must be the same on all ranks of a call; factors of an operation may differ. chunk_bytes: of the rank's setting.
  * number: of the call; 0: any. */

@@ -1,5 +1,6 @@
 /* The collectives, sends and receives of one rank. */
 #include "comm/comm.h"
+#include "comm/uneven.h"
 #include "support/error.h"
 
 #include <stdlib.h>
@@ -184,6 +185,30 @@ blinkAlltoAll(const void *send, void *recv, size_t count, blinkDataType_t type, 
     blinkStream_t stream)
 {
 	return collective(comm, stream, &(struct request){ ALLTOALL, -1, send, recv, count, (int)type, 0 });
+}
+
+blinkResult_t
+blinkAlltoAllv(const void *send, const size_t sendcounts[], const size_t sdispls[], void *recv,
+    const size_t recvcounts[], const size_t rdispls[], blinkDataType_t type, blinkComm_t comm, blinkStream_t stream)
+{
+	struct blink_error err = { 0 };
+	struct reduction reduction = { 0 };
+	struct rank_comm *r = comm_rank(comm);
+	const struct side side[2] = { { "send", send, sendcounts, sdispls }, { "recv", recv, recvcounts, rdispls } };
+	const struct request q = { ALLTOALL, -1, send, recv, 0, (int)type, 0 };
+	struct call *call = NULL;
+	if (!r)
+		return refuse_communicator();
+	if (check_stream(r, stream, &err) == blinkSuccess && find_reduction(r, &q, &reduction, &err) == blinkSuccess)
+		call = r->backend->on_device ? uneven_messages(&r->self, side, &reduction, &err)
+		    : uneven_call(&r->self, side, &reduction, &err);
+	if (!call)
+		return refuse(comm, &err);
+	if (r->backend->on_device && call->n_messages == 0) {
+		call_free(call);
+		return blinkSuccess;
+	}
+	return submit(comm, call, stream, &err);
 }
 
 /* ---- messages ---- */

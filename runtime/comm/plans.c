@@ -182,12 +182,12 @@ warn_of_links(const struct rank_comm *r, const Choice *choice)
 	    l.from, peer, l.wanted, l.found);
 }
 
-/* That none of the schedules that were named is used is said unasked, but once. */
+/* That none of the schedules that were named is used is said unasked, but once; not of the library's own calls. */
 static enum debug_level
-level_of(const struct rank_comm *r, const Choice *choice)
+level_of(const struct rank_comm *r, const Choice *choice, bool internal)
 {
 	static atomic_bool said;
-	if (!choice->unserved || r->self.rank != 0)
+	if (internal || !choice->unserved || r->self.rank != 0)
 		return DEBUG_INFO;
 	return atomic_exchange(&said, true) ? DEBUG_WARN : DEBUG_SETTING;
 }
@@ -209,7 +209,7 @@ make_plan(struct rank_comm *r, const struct call *call, int64_t bytes, struct pl
 	if (choose(ctx, r, call->coll, call->root, bytes, &choice) != OK)
 		fail_with(err, ctx);
 	else if (warn_of_links(r, &choice), fill_plan(r, plan, &choice, bytes, err) == blinkSuccess)
-		debug_say(level_of(r, &choice), r->self.rank, "%s of %lld to %lld bytes: %s",
+		debug_say(level_of(r, &choice, call->internal), r->self.rank, "%s of %lld to %lld bytes: %s",
 		    collective_name(call->coll), (long long)plan->from_bytes, (long long)plan->to_bytes,
 		    plan->flat ? "flat, built in"
 		    : is_exchange(r, &choice, bytes) ? "exchange, built in" : choice.what);
@@ -247,8 +247,7 @@ int
 plans_choose(void *rank_comm, const struct call *call, struct plan **out, struct blink_error *err)
 {
 	struct rank_comm *r = rank_comm;
-	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->self.n_ranks };
-	int64_t bytes = call->count * (int64_t)call->reduction.size * blink_message_blocks(&job);
+	int64_t bytes = call_message_bytes(call, r->self.n_ranks);
 	struct plan **at = &r->plan[call->coll];
 	for (; *at; at = &(*at)->next) {
 		if ((*at)->prog->root == call->root && (*at)->from_bytes <= bytes && bytes <= (*at)->to_bytes) {

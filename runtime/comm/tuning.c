@@ -10,13 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t
-message_bytes(const struct rank_comm *r, const struct call *call)
-{
-	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = r->self.n_ranks };
-	return call->count * (int64_t)call->reduction.size * blink_message_blocks(&job);
-}
-
 /* The ranks agree on what a trial took: that of the slowest. */
 static struct call *
 agreement(struct rank_comm *r)
@@ -34,9 +27,9 @@ static int
 begins(void *context, const struct call *call, struct call **before, struct blink_error *err)
 {
 	struct rank_comm *r = context;
-	struct search *s = tuner_find(r->tuner, call->coll, message_bytes(r, call));
-	int64_t chunk = 0;
-	if (!call->internal && !tuner_begin(r->tuner, s, message_bytes(r, call), now_ns(), &chunk)) {
+	int64_t bytes = call_message_bytes(call, r->self.n_ranks), chunk = 0;
+	struct search *s = tuner_find(r->tuner, call->coll, bytes);
+	if (!call->internal && !tuner_begin(r->tuner, s, bytes, now_ns(), &chunk)) {
 		*before = agreement(r);
 		return *before ? blinkSuccess : set_error_memory(err);
 	}
@@ -49,11 +42,11 @@ ended(void *context, const struct call *call)
 {
 	struct rank_comm *r = context;
 	struct search *s = r->tuner->timed;
+	int64_t bytes = call_message_bytes(call, r->self.n_ranks);
 	tuner_end(r->tuner, now_ns());
 	if (s && s->calls == 1)
 		debug_say(DEBUG_TRACE, r->self.rank, "%s of %lld bytes: chunks of %lld bytes took %.0f us",
-		    collective_name(call->coll), (long long)message_bytes(r, call), (long long)s->miad.chunk,
-		    s->seconds * 1e6);
+		    collective_name(call->coll), (long long)bytes, (long long)s->miad.chunk, s->seconds * 1e6);
 }
 
 /* What rank 0 knows, or why it does not. */

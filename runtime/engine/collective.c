@@ -119,10 +119,12 @@ move_chunk(struct engine *e, const struct call *call, struct plan_task *t)
 	if (task->ring >= 0 && !t->direct)
 		slot = e->rings + (size_t)(task->ring * e->slots + t->chunk % e->slots) * (size_t)e->slot_bytes;
 	if (task->output)
-		output = e->output + (size_t)(x->recv_block * call->count + at) * e->size;
+		output = e->output + (size_t)(call_recv_at(call, x->recv_block) + at) * e->size;
 	for (int i = 0; i < task->n_from; i++)
 		operand[i] = slot_of(e, t, &t->from[i]);
-	const void *own = task->own ? e->input + (size_t)(x->send_block * call->count + at) * e->size : operand[0];
+	const void *own = operand[0];
+	if (task->own)
+		own = e->input + (size_t)(call_send_at(call, x->send_block) + at) * e->size;
 	const void *const *others = task->own ? operand : operand + 1;
 	int n_others = task->own ? task->n_from : task->n_from - 1;
 	if (!output && !slot) {

@@ -84,9 +84,9 @@ place_direct(const struct engine *e, const struct call *call, struct plan_task *
 	t->direct = NULL;
 	t->where = 0;
 	if (as_it_is)
-		at = e->input + (size_t)(x->send_block * call->count + t->first) * e->size;
+		at = e->input + (size_t)(call_send_at(call, x->send_block) + t->first) * e->size;
 	else if (task->output)
-		at = e->output + (size_t)(x->recv_block * call->count + t->first) * e->size;
+		at = e->output + (size_t)(call_recv_at(call, x->recv_block) + t->first) * e->size;
 	for (int i = 0; i < task->n_to; i++)
 		local = local || t->to[i].ready;
 	if (local && at && t->n_chunks > 1)
@@ -103,11 +103,16 @@ place_task(const struct engine *e, const struct call *call, struct plan_task *t,
 {
 	const struct plan *plan = call->plan;
 	const Extent *x = &plan->prog->extent[t->task->extent];
+	int64_t uneven_end[BLINK_PARTS_MAX];
+	if (call->uneven) {
+		blink_part_ends(&plan->parts, call_block(call, plan->prog, x), (int64_t)e->size, uneven_end);
+		part_end = uneven_end;
+	}
 	int64_t part = x->part > 0 ? part_end[x->part - 1] : 0, n = part_end[x->part] - part;
 	t->first = part + floor_mul(x->begin, n);
 	t->n = part + floor_mul(x->end, n) - t->first;
 	t->chunk = 0;
-	t->each = e->chunks ? pace_share(e, t->n) : e->chunk;
+	t->each = e->chunks ? pace_share(e, t->n, call->uneven) : e->chunk;
 	t->n_chunks = (t->n + t->each - 1) / t->each;
 	place_direct(e, call, t);
 }
@@ -156,6 +161,53 @@ grow_mirror(struct engine *e, size_t need)
 	return true;
 }
 
+/* All ranks have said what they send: what follows from that, and does it fit what this one expects? */
+int
+collective_counts(const struct engine *e, struct call *call, struct blink_error *err)
+{
+	struct uneven *u = call->uneven;
+	int n = e->self->n_ranks, me = e->self->rank;
+	int64_t many = INT64_MAX / 4 / n / (int64_t)call->reduction.size;
+	for (int r = 0; r < n; r++) {
+		int64_t sent = 0, received = 0;
+		for (int k = 0; k < n; k++) {
+			int64_t count = u->count[r * n + k];
+			if (count < 0 || count > many)
+				return set_error(err, blinkMismatch, "rank %d sends %lld elements to rank %d: want at "
+				    "most %lld", r, (long long)count, k, (long long)many);
+			if (k == me)
+				u->before[r] = sent;
+			sent += count;
+			received += u->count[k * n + r];
+			call->count = count > call->count ? count : call->count;
+		}
+		u->most_sent = sent > u->most_sent ? sent : u->most_sent;
+		u->most = received > u->most ? received : u->most;
+		if (u->count[r * n + me] != u->expected[r])
+			return set_error(err, blinkMismatch, "rank %d sends %lld elements to rank %d, which expects "
+			    "%lld", r, (long long)u->count[r * n + me], me, (long long)u->expected[r]);
+	}
+	u->most = u->most_sent > u->most ? u->most_sent : u->most;
+	return err->code;
+}
+
+/* What rank r sends to each is its row of the counts, which it gives to all. */
+struct call *
+collective_tells(const struct engine *e, struct call *call, struct blink_error *err)
+{
+	int64_t n = e->self->n_ranks;
+	struct call *before = calloc(1, sizeof *before);
+	if (!before) {
+		set_error_memory(err);
+		return NULL;
+	}
+	*before = (struct call){ .coll = ALLGATHER, .root = -1, .send = call->uneven->count + e->self->rank * n,
+	    .recv = call->uneven->count, .count = n, .internal = true, .tells_counts = true };
+	reduction_make(blinkInt64, blinkSum, (int)n, &before->reduction);
+	call->uneven->known = true;
+	return before;
+}
+
 /* Where the net puts chunks of this call. Of the call before nothing is under way that an orderly peer has sent. */
 static int
 open_mirror(struct engine *e, const RankProgram *prog, struct blink_error *err)
@@ -182,14 +234,15 @@ static int
 take_buffers(struct engine *e, const struct call *call, struct blink_error *err)
 {
 	struct blink_layout l = blink_layout_at((int)call->coll, call->root, e->self->n_ranks, e->self->rank);
-	size_t block = (size_t)call->count * e->size;
+	const Extent own = { .send_block = l.own_send, .recv_block = l.own_recv };
+	size_t block = (size_t)call_block(call, call->plan->prog, &own) * e->size;
 	e->input = l.send ? call->send : NULL;
 	e->output = l.recv ? call->recv : NULL;
 	e->own_left = 0;
 	if (!e->input || !e->output || block == 0)
 		return blinkSuccess;
-	const char *from = e->input + (size_t)l.own_send * block;
-	char *to = e->output + (size_t)l.own_recv * block;
+	const char *from = e->input + (size_t)call_send_at(call, l.own_send) * e->size;
+	char *to = e->output + (size_t)call_recv_at(call, l.own_recv) * e->size;
 	if (from != to) {
 		if (!collective_reduces(call->coll)) {
 			e->own_from = from;
@@ -219,7 +272,8 @@ static int
 begin_flat(struct engine *e, const struct call *call, struct blink_error *err)
 {
 	e->small = true;
-	e->flat.bytes = flat_bytes(call->coll, e->self->n_ranks, (size_t)call->count * e->size);
+	e->flat.bytes = call->uneven ? (size_t)call->uneven->most_sent * e->size
+	    : flat_bytes(call->coll, e->self->n_ranks, (size_t)call->count * e->size);
 	if (take_buffers(e, call, err) == blinkSuccess
 	    && take_place(e, e->flat.bytes > FLAT_SHORT ? e->flat.bytes : 0, err) == blinkSuccess)
 		flat_begin(e, call);
@@ -232,8 +286,7 @@ begin_tasks(struct engine *e, const struct call *call, struct blink_error *err)
 	int64_t part_end[BLINK_PARTS_MAX];
 	const struct plan *plan = call->plan;
 	const RankProgram *prog = plan->prog;
-	const struct blink_program job = { .collective = (int)call->coll, .n_ranks = e->self->n_ranks };
-	e->message_bytes = call->count * (int64_t)e->size * blink_message_blocks(&job);
+	e->message_bytes = call_message_bytes(call, e->self->n_ranks);
 	e->began = now_ns();
 	blink_part_ends(&plan->parts, call->count, (int64_t)e->size, part_end);
 	if (choose_chunk(e, call, part_end, err) != blinkSuccess || take_buffers(e, call, err) != blinkSuccess

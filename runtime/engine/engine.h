@@ -183,10 +183,10 @@ void peer_close(struct peer *peer);
 struct call *pace_before(struct engine *e, const struct call *call, struct blink_error *err);
 void pace_end(struct engine *e, const struct call *call);
 /* Over a network: bytes of a chunk, and slots of a ring, at most `most`; longest: bytes of the longest segment.
- * Elements of a chunk of a segment of n, which has `chunks` as all have. */
+ * Elements of a chunk of a segment of n, which has `chunks` as all have; of uneven blocks, at most as many. */
 int64_t pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest);
 int64_t pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most);
-int64_t pace_share(const struct engine *e, int64_t n);
+int64_t pace_share(const struct engine *e, int64_t n, bool uneven);
 
 /* place.c. Has everybody read what the call's place in the arena, and this rank's slot, held before? Else: a rank that
  * has not, and its flag. place_remember: at the end of a call whose rings others may still read. */
@@ -199,7 +199,10 @@ int place_remember(struct engine *e, const RankProgram *prog, struct blink_error
 void place_announce(struct engine *e);
 bool place_differs(const struct engine *e, int peer);
 
-/* collective_begin.c */
+/* collective_begin.c. Of uneven blocks: the call that has to come before, in which ranks tell each other their counts,
+ * NULL: no memory; and what follows from these, before the plan is chosen. Fails: blinkMismatch. */
+struct call *collective_tells(const struct engine *e, struct call *call, struct blink_error *err);
+int collective_counts(const struct engine *e, struct call *call, struct blink_error *err);
 int collective_begin(struct engine *e, struct call *call, struct blink_error *err);
 
 /* collective.c */

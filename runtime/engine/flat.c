@@ -63,12 +63,26 @@ data_of(const struct engine *e, int rank)
 	return (char *)e->peer[rank].arena + (e->rings - e->arena);
 }
 
+/* One after the other, wherever they lie in the caller's memory. */
+static void
+give_blocks(const struct engine *e, const struct uneven *u, char *to)
+{
+	for (int r = 0; r < e->self->n_ranks; r++) {
+		size_t bytes = (size_t)u->count[e->self->rank * e->self->n_ranks + r] * e->size;
+		if (bytes > 0)
+			memcpy(to, e->input + (size_t)u->send_at[r] * e->size, bytes);
+		to += bytes;
+	}
+}
+
 static void
 give(struct engine *e, const struct call *call)
 {
 	char *to = data_of(e, e->self->rank);
 	if (call->reduction.scales)
 		reduction_run(&call->reduction, to, NULL, e->input, NULL, 0, e->flat.bytes / e->size, false, false);
+	else if (call->uneven)
+		give_blocks(e, call->uneven, to);
 	else
 		memcpy(to, e->input, e->flat.bytes);
 	place_announce(e);
@@ -107,6 +121,13 @@ add_up(const struct engine *e, const struct call *call)
 static void
 copy_from(const struct engine *e, const struct call *call, int rank)
 {
+	const struct uneven *u = call->uneven;
+	if (u) {
+		if (u->expected[rank] > 0)
+			memcpy(e->output + (size_t)u->recv_at[rank] * e->size,
+			    data_of(e, rank) + (size_t)u->before[rank] * e->size, (size_t)u->expected[rank] * e->size);
+		return;
+	}
 	size_t block = (size_t)call->count * e->size;
 	int from = call->coll == SCATTER || call->coll == ALLTOALL ? e->self->rank : 0;
 	int to = call->coll == BROADCAST || call->coll == SCATTER ? 0 : rank;

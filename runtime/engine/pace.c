@@ -23,7 +23,10 @@
 
 #include <stdlib.h>
 
-enum { SLOTS_OF_PACE = 2 };		/* one is read while one is filled */
+enum {
+	SLOTS_OF_PACE = 2,		/* one is read while one is filled */
+	LEAST_UNEVEN = 4 << 10		/* bytes of a chunk of blocks that may be much shorter than others */
+};
 
 #define ANSWER_SECONDS 5e-3		/* until `done` comes, where ranks share processors */
 
@@ -50,9 +53,9 @@ pace_slots(const struct engine *e, int64_t longest, int64_t chunk, int64_t most)
 }
 
 int64_t
-pace_share(const struct engine *e, int64_t n)
+pace_share(const struct engine *e, int64_t n, bool uneven)
 {
-	int64_t line = e->size < LINE ? LINE / (int64_t)e->size : 1;
+	int64_t least = uneven ? LEAST_UNEVEN : LINE, size = (int64_t)e->size, line = size < least ? least / size : 1;
 	int64_t each = ((n + e->chunks - 1) / e->chunks + line - 1) / line * line;
 	return each > 0 && each < e->chunk ? each : e->chunk;
 }

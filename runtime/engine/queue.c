@@ -73,10 +73,13 @@ is_preceded(struct engine *e, struct call *call, struct blink_error *err)
 	struct call *before = NULL;
 	if (call->n_messages > 0)
 		return false;
-	if (e->self->events.begins)
-		e->self->events.begins(e->self->events.context, call, &before, err);
-	else
+	/* What paces the call before knows it by its lanes, which the exchange of counts changes. */
+	if (!e->self->events.begins)
 		before = pace_before(e, call, err);
+	if (!before && call->uneven && !call->uneven->known)
+		before = collective_tells(e, call, err);
+	else if (e->self->events.begins)
+		e->self->events.begins(e->self->events.context, call, &before, err);
 	if (!before)
 		return false;
 	pthread_mutex_lock(&e->self->lock);
@@ -95,7 +98,8 @@ begin(struct engine *e, struct call *call, struct blink_error *err)
 		return err->code;
 	if (call->n_messages > 0)
 		messages_begin(e, call, err);
-	else if (e->self->events.plan(e->self->events.context, call, &call->plan, err) == blinkSuccess
+	else if ((!call->uneven || collective_counts(e, call, err) == blinkSuccess)
+	    && e->self->events.plan(e->self->events.context, call, &call->plan, err) == blinkSuccess
 	    && (call->plan->flat || call->plan->lanes || plan_connect(e, call->plan, err) == blinkSuccess))
 		collective_begin(e, call, err);
 	if (err->code == blinkSuccess) {

@@ -270,6 +270,15 @@ blinkResult_t blinkReduceScatter(const void *send, void *recv, size_t count, bli
 blinkResult_t blinkAlltoAll(const void *send, void *recv, size_t count, blinkDataType_t type, blinkComm_t comm,
     blinkStream_t stream);
 
+/* An alltoall whose blocks differ in length. In elements: sendcounts[r] of them at send + sdispls[r] go to rank r, and
+ * recvcounts[r] from rank r come to recv + rdispls[r]; the arrays have an entry for each rank, and are read at once.
+ * What is received overlaps neither what is sent nor itself. Ranks may give other counts in each call, and 0. Where
+ * rank i sends another number to j than j expects, all fail with blinkMismatch. By the paths of the schedules for
+ * alltoall; on GPUs by messages, as blinkSend and blinkRecv in a group, which do not notice that one of two ranks has
+ * 0. */
+blinkResult_t blinkAlltoAllv(const void *send, const size_t sendcounts[], const size_t sdispls[], void *recv,
+    const size_t recvcounts[], const size_t rdispls[], blinkDataType_t type, blinkComm_t comm, blinkStream_t stream);
+
 /* To and from one rank. Messages from one rank to another arrive in order. Calls between blinkGroupStart and
  * blinkGroupEnd proceed together: exchanges in both directions belong into one group, and on GPUs into one stream. */
 blinkResult_t blinkSend(const void *send, size_t count, blinkDataType_t type, int peer, blinkComm_t comm,

@@ -104,6 +104,8 @@ blinkResult_t (*const reduce_scatter)(
     const void *, void *, size_t, blinkDataType_t, blinkRedOp_t, blinkComm_t, blinkStream_t) = blinkReduceScatter;
 blinkResult_t (*const all_to_all)(
     const void *, void *, size_t, blinkDataType_t, blinkComm_t, blinkStream_t) = blinkAlltoAll;
+blinkResult_t (*const all_to_allv)(const void *, const size_t *, const size_t *, void *, const size_t *, const size_t *,
+    blinkDataType_t, blinkComm_t, blinkStream_t) = blinkAlltoAllv;
 blinkResult_t (*const send)(const void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkSend;
 blinkResult_t (*const receive)(void *, size_t, blinkDataType_t, int, blinkComm_t, blinkStream_t) = blinkRecv;
 blinkResult_t (*const group_start)(void) = blinkGroupStart;

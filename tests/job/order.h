@@ -38,6 +38,10 @@ job_body groups, messages;
 /* blinkGroupStart, or blinkGroupEnd: a fault where it fails. */
 bool group(struct rank *me, bool start);
 
+/* ---- order_uneven.c ---- */
+
+job_body uneven, uneven_differs, uneven_refused;
+
 /* ---- order_ends.c ---- */
 
 job_body aborted, taken_back, refused, messages_differ, calls_differ, groups_fail;

@@ -118,6 +118,11 @@ def collectives(comm: Communicator, check: Check) -> None:
             check(f"reducescatter, {name}", list(out), [n * x for x in mine])
             comm.all_to_all(mine * n, whole).wait()
             check(f"alltoall, {name}", whole, everything)
+            parts = [memoryview(mine)[: count * (peer != 1)] for peer in range(n)]
+            got = [array(letter, bytes(mine.itemsize * count * (me != 1))) for _ in range(n)]
+            comm.all_to_allv(parts, got).wait()
+            check(f"alltoallv, {name}", [list(block) for block in got], [
+                list(numbers(letter, count * (me != 1), peer)) for peer in range(n)])
 
 
 def buffers(comm: Communicator, check: Check) -> None:

@@ -146,7 +146,7 @@ expect "several blocks move a message" awk '
 	/ messages: / { for (i = 2; i < NF; i++) if ($i == "messages:" && $(i + 1) > $(i - 1)) more++ }
 	END { exit !more }' "$work/messages"
 rm -f "$work/messages"
-run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups leaving
+run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups uneven leaving
 VIRTUAL_GPU_CALLS=$work/calls.split run "" order -n 3 -t -k 20 splits
 modules=$((3 * ($(ls "$build"/gen/ptx/*.ptx | grep -vc '[.][79]0[.]ptx'))))
 expect "communicators of a process share modules" [ "$(grep -c '^ModuleLoadData$' "$work/calls.split")" = $modules ]

@@ -92,6 +92,9 @@ for n in 2 ${full:+3 4} 5; do run "" order -n $n -t same_bits; done
 run "" order -n 2 -s 2 same_bits
 run "" order -n 5 -s 2 same_bits
 run "" order -n 3 -s 2 messages messages_differ refused
+run "" order -n 5 -s 2 uneven uneven_differs
+BLINK_SCHEDULES=$work/dgx1v/alltoall.json run "" order -n 3 uneven
+BLINK_SMALL=0 run "" order -n 4 uneven
 if [ "$full" ]; then
 	run "" order -n 4 -k 10000 stream
 	if [ "$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)" -ge 8 ]; then

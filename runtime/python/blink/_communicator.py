@@ -19,7 +19,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import TracebackType
@@ -173,6 +173,16 @@ def _type_of(view: memoryview) -> DataType:
     if letter not in _LETTERS:
         raise InvalidArgument(f"buffer: elements of format {view.format}: want dtype, or one of {' '.join(_LETTERS)}")
     return _LETTERS[letter]
+
+
+def _blocks(blocks: Sequence[Pointer], size: int) -> tuple[int, Any, Any]:
+    """The lowest address of all, and of each block how many elements it has and how many it is above that."""
+    base = min((block.address for block in blocks if block.count), default=0)
+    above = [block.address - base if block.count else 0 for block in blocks]
+    if any(distance % size for distance in above):
+        raise InvalidArgument(f"blocks: not aligned to elements of {size} bytes")
+    array = ctypes.c_size_t * len(blocks)
+    return base, array(*(block.count for block in blocks)), array(*(distance // size for distance in above))
 
 
 class PreMulSum:
@@ -471,6 +481,21 @@ class Communicator:
             raise InvalidArgument(f"send: {source.count} elements: want a multiple of the {self.size} ranks")
         return self._call("blinkAlltoAll", source, _same(target, source.count), count)
 
+    def all_to_allv(
+        self, sends: Sequence[Buffer], recvs: Sequence[Buffer], *, dtype: DataType | None = None
+    ) -> Call:
+        """sends: a block for each rank; recvs: a block of each rank. Of any lengths, also 0, which both ranks know."""
+        sources = [pointer(block, dtype, writable=False) for block in sends]
+        targets = [pointer(block, dtype, writable=True) for block in recvs]
+        if len(sources) != self.size or len(targets) != self.size:
+            raise InvalidArgument(f"{len(sources)} and {len(targets)} blocks: want {self.size}, one for each rank")
+        kind = sources[0].dtype
+        for block in sources + targets:
+            if block.dtype != kind:
+                raise InvalidArgument(f"blocks of {block.dtype.name} and {kind.name}: want one type")
+        arguments = [*_blocks(sources, kind.size), *_blocks(targets, kind.size)]
+        return self._start("blinkAlltoAllv", (sources, targets), *arguments, kind)
+
     def send(self, buffer: Buffer, peer: int, *, dtype: DataType | None = None) -> Call:
         """To one rank. Exchanges in both directions belong into one group."""
         data = pointer(buffer, dtype, writable=False)
@@ -519,7 +544,7 @@ class Communicator:
         source, target = send.address if send else None, recv.address if recv else None
         return self._start(function, (send, recv), source, target, count, kind, *rest)
 
-    def _start(self, function: str, keep: Any, *arguments: int | None) -> Call:
+    def _start(self, function: str, keep: Any, *arguments: Any) -> Call:
         call = Call(self)
         with self._lock:
             code = getattr(library(), function)(*arguments, self._handle or self._open(), None)

@@ -52,6 +52,7 @@ _config = _pointer(Config)
 # Each returns a blinkResult_t, but for those in _OTHERS. send, recv, count, type first, then comm, stream.
 _BUFFERS: list[Any] = [c_void_p, c_void_p, c_size_t, c_int]
 _ONE_BUFFER: list[Any] = [c_void_p, c_size_t, c_int]
+_BLOCKS: list[Any] = [c_void_p, ctypes.POINTER(c_size_t), ctypes.POINTER(c_size_t)]
 _END: list[Any] = [c_void_p, c_void_p]
 _FUNCTIONS: dict[str, Sequence[Any]] = {
     "blinkGetUniqueId": [_pointer(UniqueId), _error],
@@ -70,6 +71,7 @@ _FUNCTIONS: dict[str, Sequence[Any]] = {
     "blinkAllGather": [*_BUFFERS, *_END],
     "blinkReduceScatter": [*_BUFFERS, c_int, *_END],
     "blinkAlltoAll": [*_BUFFERS, *_END],
+    "blinkAlltoAllv": [*_BLOCKS, *_BLOCKS, c_int, *_END],
     "blinkSend": [*_ONE_BUFFER, c_int, *_END],
     "blinkRecv": [*_ONE_BUFFER, c_int, *_END],
     "blinkCommProbe": [c_void_p, c_int, ctypes.POINTER(c_size_t)],

@@ -470,24 +470,12 @@ class ProcessGroup(dist.ProcessGroup):
         return self._run([self._exchange([plain(tensor) for tensor in inputs], targets, finish)], outputs, opts)
 
     def _exchange(self, sends: Tensors, recvs: Tensors, finish: Callable[[], None] | None) -> Step:
-        """A message to and from every rank. Both sides know which are empty."""
+        """A block to and from every rank. Both sides know which are empty."""
         me = self._rank
         if sends[me].numel() != recvs[me].numel():
             raise ValueError(f"to rank {me} itself: {sends[me].numel()} elements, {recvs[me].numel()} of them expected")
-        recvs[me].copy_(sends[me].reshape(recvs[me].shape))
-        others = [peer for peer in range(self._size) if peer != me]
-
-        def issue(comm: Communicator) -> Call | None:
-            calls: list[Call] = []
-            with group():
-                for peer in others:
-                    if sends[peer].numel():
-                        calls.append(comm.send(data(sends[peer]), peer))
-                    if recvs[peer].numel():
-                        calls.append(comm.recv(data(recvs[peer]), peer))
-            return calls[-1] if calls else None
-
-        return Step(issue, finish)
+        sources, targets = [data(block) for block in sends], [data(block) for block in recvs]
+        return Step(lambda comm: comm.all_to_allv(sources, targets), finish)
 
     # ---- barrier, messages ----
 
