@@ -24,6 +24,10 @@ enum { WORKER_STACK = 256 << 10 };
 /* How often a thread gives way before it sleeps, and how many waits go without after a turn that took long. */
 enum { TURNS = 64, REST_LEAST = 16, REST_MOST = 1024 };
 
+/* What it takes to wake the worker, in ns, and in turns where ranks share CPUs. */
+#define KICK_NS ((int64_t)2000)
+enum { KICK_TURNS = 8 };
+
 /* ns: who waits for the network looks no longer. */
 #define NET_LOOK_NS ((int64_t)20000)
 
@@ -228,20 +232,16 @@ goes_on(struct engine *e, struct call *call)
 	return progress_call(e, call) || atomic_load_explicit(&e->self->stop, memory_order_relaxed);
 }
 
-/* Looks at flags, without a sleep. Where ranks share CPUs, the peer that this one waits for may wait for its CPU: to
- * give way is cheaper for both than a sleep and a wake-up. But to a program that computes a turn is a whole slice of
- * time, where a sleeper would run soon after it is woken: then the next waits go without. */
+/* Where ranks share CPUs, the peer that this one waits for may wait for its CPU: to give way is cheaper for both than a
+ * sleep and a wake-up. But to a program that computes a turn is a whole slice of time, where a sleeper would run soon
+ * after it is woken: then the next waits go without. */
 static bool
-look(struct engine *e, struct call *call)
+give_way(struct engine *e, struct call *call, int turns)
 {
-	int64_t until = e->self->net ? now_ns() + NET_LOOK_NS : INT64_MAX;
-	for (int i = 0; i < e->self->spins && (i % 32 != 31 || now_ns() < until); i++)
-		if (goes_on(e, call))
-			return true;
 	if (!e->self->yields || (e->rest > 0 && e->rest-- > 0))
 		return false;
 	int64_t before = now_ns();
-	for (int i = 0; i < TURNS; i++) {
+	for (int i = 0; i < turns; i++) {
 		sched_yield();
 		int64_t now = now_ns();
 		if (now - before > TURN_NS) {
@@ -256,6 +256,34 @@ look(struct engine *e, struct call *call)
 			return true;
 		}
 	}
+	return false;
+}
+
+/* Looks at flags, without a sleep. */
+static bool
+look(struct engine *e, struct call *call)
+{
+	int64_t until = e->self->net ? now_ns() + NET_LOOK_NS : INT64_MAX;
+	for (int i = 0; i < e->self->spins && (i % 32 != 31 || now_ns() < until); i++)
+		if (goes_on(e, call))
+			return true;
+	return give_way(e, call, TURNS);
+}
+
+/* Peers depend on what is left of a call, which its caller may wait for at once, or not: for as long as it takes to wake
+ * the worker it is not woken. */
+static bool
+look_shortly(struct engine *e, struct call *call)
+{
+	if (e->self->net || !e->has_worker || !e->begun || call->n_messages > 0 || !collective_forwards(e))
+		return false;
+	if (e->self->spins == 0)
+		return give_way(e, call, KICK_TURNS);
+	int64_t until = now_ns() + KICK_NS;
+	do {
+		if (goes_on(e, call))
+			return true;
+	} while (now_ns() < until);
 	return false;
 }
 
@@ -301,6 +329,8 @@ drive(struct engine *e, uint64_t number, bool waits)
 		moved = progress_call(e, call);
 		if (!moved && waits && !atomic_load(&e->self->stop))
 			await(e, call);
+		else if (!moved && !waits)
+			moved = look_shortly(e, call);
 		pthread_mutex_lock(&e->self->lock);
 		if (e->done)
 			retire(e);
