@@ -74,13 +74,42 @@ round_duals(const struct program *p, int level, int64_t *of_row)
 		of_row[row] = ((int64_t)(ldexp(dual_of(p, level, row) / top, PRICE_BITS) + 0.5) << SHIFT) + 1;
 }
 
-/* The cheapest trees of a bundle come in where their reduced cost is negative by more than the error of doubles. */
+/* The cheapest trees of a bundle, under duals of its group's links, come in where their reduced cost is negative by more
+ * than the error of doubles. */
+static Status
+add_if_improving(struct program *p, int g, int at, bool *improved)
+{
+	const Concurrent *group = &p->group[g];
+	double dual = p->dual[program_bundles(p) + p->first[g] + at], cost;
+	Wide rounded;
+	bool added;
+	TRY(program_find(p, g, at, true, p->dual_of, &rounded, &cost));
+	if (cost * (double)group->copies * group->alike[at] >= dual * (1 - 1e-9))
+		return OK;
+	TRY(program_add_found(p, g, at, &added));
+	*improved = *improved || added;
+	return OK;
+}
+
+/* The same of each root, where any may be that of an allreduce: a round of the simplex method takes longer. */
+static Status
+add_improving_pairs(struct program *p, int g, bool *improved)
+{
+	Cheapest *c = &p->cheapest[g];
+	int n_roots = c->n_roots;
+	c->n_roots = 1;
+	for (int root = 0; root < n_roots; root++) {
+		c->roots = &root;
+		TRY(add_if_improving(p, g, 0, improved));
+	}
+	c->n_roots = n_roots;
+	c->roots = NULL;
+	return OK;
+}
+
 static Status
 add_improving(struct program *p, int64_t *of_row, bool *improved)
 {
-	Wide rounded;
-	double cost;
-	bool added;
 	*improved = false;
 	for (int g = 0; g < p->n_groups; g++) {
 		const Concurrent *group = &p->group[g];
@@ -90,14 +119,12 @@ add_improving(struct program *p, int64_t *of_row, bool *improved)
 		price_group(p, g, of_row);
 		for (int l = 0; l < group->topo->n_links; l++)
 			p->dual_of[l] = dual_of(p, group->level, group->row[l]);
-		for (int at = 0; at < group->n_bundles; at++) {
-			double dual = p->dual[program_bundles(p) + p->first[g] + at];
-			TRY(program_find(p, g, at, true, p->dual_of, &rounded, &cost));
-			if (cost * (double)group->copies * group->alike[at] >= dual * (1 - 1e-9))
-				continue;
-			TRY(program_add_found(p, g, at, &added));
-			*improved = *improved || added;
+		if (group->coll == ALLREDUCE && p->cheapest[g].paired) {
+			TRY(add_improving_pairs(p, g, improved));
+			continue;
 		}
+		for (int at = 0; at < group->n_bundles; at++)
+			TRY(add_if_improving(p, g, at, improved));
 	}
 	return OK;
 }
