@@ -412,6 +412,17 @@ set_state(struct rank_comm *r, const struct rank_comm *parent)
 		self->parent = parent->of_backend;
 }
 
+/* Where nobody says which GPU a rank has, it keeps the one that its number in the parent stands for. Buffers on a GPU
+ * show which it is. */
+static void
+keep_gpu(struct rank_comm *r, const struct rank_comm *parent)
+{
+	if (parent && !*r->gpu && *parent->gpu)
+		memcpy(r->gpu, parent->gpu, GPU_BYTES);
+	else if (parent && !*r->gpu && !r->backend->on_device)
+		snprintf(r->gpu, sizeof r->gpu, "%d", parent->self.rank);
+}
+
 /* A peer that has just ended is not reached, and the hub tells why: its word counts, if it comes soon. */
 static bool
 hub_knows_better(struct rank_comm *r, struct blink_error *err)
@@ -479,6 +490,7 @@ rank_comm_open(struct rank_comm *r, int n, const blinkUniqueId_t *id, int rank, 
 	if (rank_open(&r->self, err) != blinkSuccess || read_settings(r, config, err) != blinkSuccess)
 		return err->code;
 	set_state(r, parent);
+	keep_gpu(r, parent);
 	if (plans_open(r, err) != blinkSuccess || join(r, id, err) != blinkSuccess)
 		return err->code;
 	if (!parent)

@@ -126,7 +126,8 @@ typedef struct {
 				 * 600000 */
 	const char *schedules;	/* indexes and schedule files, separated by ':'; NULL: BLINK_SCHEDULES */
 	const char *gpu;	/* id or number of this rank's GPU in the machine, or its PCI address, by which it is
-				 * found; NULL: BLINK_GPU, else the rank's number */
+				 * found; NULL: BLINK_GPU, else that of the communicator that this one is split off
+				 * or shrunk from, else the rank's number */
 	const char *backend;	/* where buffers are: "host" or "cuda", the same on all ranks; NULL: BLINK_BACKEND,
 				 * else host. Of cuda the device is that of the thread's current context, else by
 				 * BLINK_DEVICE_MAP, else the one with the rank's number on its server */

@@ -46,6 +46,20 @@ expect "schema of schedules" oracle validate schemas/schedule.schema.json "$work
 expect "the same bytes again" diff -r "$work/example" "$work/again"
 expect "an index that shows a group's schedule" "$blinkc" show "$work/example" -g 0,2,4,6
 expect "libblink executes it" "$perf" "$work/example/index.json" -g 0,2,4,6 -b 64K -e 64K -n 1 -w 0
+# A rank has the same GPU in the communicator of each of its groups. Each is a server of its own: on one, short messages
+# have built-in schedules.
+mkdir "$work/ranks"
+printf 'allreduce -1 65536 1 %s\n' "0 1 0 1 0 1 0 1" "0 0 1 1 2 2 3 3" >"$work/calls"
+for rank in 0 1 2 3 4 5 6 7; do
+	BLINK_HOST_ID=host$rank BLINK_SCHEDULES="$work/example" BLINK_DEBUG=INFO timeout 60 \
+		"$build/tests/job/phase" $rank 8 "$work/ranks" "$work/calls" 1 >"$work/ranks/$rank" 2>&1 &
+done
+wait
+cat "$work"/ranks/? >"$work/said"
+for file in backward/dp-allreduce/0 backward/dp-allreduce/1 forward/tp-allreduce/3; do
+	expect "a communicator split off has the schedule of its GPUs: $file" \
+		grep -qF "allreduce of 0 to 9223372036854775807 bytes: $work/example/$file.json: trees" "$work/said"
+done
 # 64 messages of 32 MiB over one NVLink of 25 GB/s each way.
 expect "the time of the example" grep -q '^  time        85.9 ms; bound 85.9 ms, ratio 1.000$' "$work/text"
 # Of two phases with the same schedules there is one file each.

@@ -14,7 +14,7 @@ import blink.torch  # noqa: F401
 def main() -> None:
     rank = int(os.environ["RANK"])
     # Each rank is a server of its own: on one, short messages have built-in schedules.
-    os.environ.update(BLINK_GPU=str(rank), BLINK_HOST_ID=f"host{rank}")
+    os.environ.update(BLINK_HOST_ID=f"host{rank}")
     dist.init_process_group("blink")
     mesh = init_device_mesh("cpu", (4, 2), mesh_dim_names=("dp", "tp"))
     data = {name: torch.full((1 << 16,), float(rank)) for name in ("dp", "tp")}

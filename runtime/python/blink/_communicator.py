@@ -104,7 +104,8 @@ class Config:
     schedules: str | None = None
     """Indexes and schedule files, separated by ':'; None: BLINK_SCHEDULES."""
     gpu: str | None = None
-    """Id or number of this rank's GPU in the machine; None: BLINK_GPU, else the rank's number on its server."""
+    """Id or number of this rank's GPU in the machine; None: BLINK_GPU, else the rank's number, or the GPU
+    that it has in the communicator that this one is split off from."""
     chunk_bytes: int = 0
     threads: int = 0
     backend: str | None = None

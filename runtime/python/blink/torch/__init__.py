@@ -10,6 +10,8 @@ exceptions of the package blink, on every rank. Options are those of libblink, a
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import Any
 
 import torch.distributed as dist
@@ -24,6 +26,10 @@ def _create(how: Any, options: object) -> ProcessGroup:
     """What torch.distributed calls for each process group that this rank is a member of."""
     if options is not None and not isinstance(options, Options):
         raise TypeError(f"pg_options: {type(options).__name__}: want blink.torch.Options")
+    options = options or Options()
+    if options.gpu is None and not os.environ.get("BLINK_GPU") and how.global_ranks_in_group:
+        # A rank has the same GPU in all of its groups.
+        options = replace(options, gpu=str(how.global_ranks_in_group[how.group_rank]))
     return ProcessGroup(how.store, how.group_rank, how.group_size, how.timeout, options)
 
 
