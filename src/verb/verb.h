@@ -39,13 +39,15 @@
 	    "blinkc job examples/jobs/dgx1v.json\n" \
 	    "a schedule for each group, and an index for the runtime\n" \
 	    "blinkc job examples/jobs/dgx1v.json -o groups && blinkc check groups\n") \
-	X(ADVISE, advise, "plan", "[options] TOPOLOGY", \
+	X(ADVISE, advise, "plan", "[options] TOPOLOGY | --job FILE", \
 	    "which GPUs to ask for: the rate of every set", \
-	    ON(BAD_INPUT) | ON(LIMIT), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
 	    "which four GPUs are fastest, and which are slowest?\n" \
 	    "blinkc advise dgx1v -n 4\n" \
 	    "the same for Slurm: gres.conf, and what a job script sets\n" \
-	    "blinkc advise dgx1v -n 4 --format slurm\n") \
+	    "blinkc advise dgx1v -n 4 --format slurm\n" \
+	    "which GPU should each rank of a job have, so that its groups are fastest?\n" \
+	    "blinkc advise --job examples/jobs/dgx1v.json\n") \
 	X(WHATIF, what_if, "plan", "[options] TOPOLOGY", \
 	    "what the loss of a link, GPU, NIC or switch costs", \
 	    ON(BAD_INPUT) | ON(LIMIT), \

@@ -18,8 +18,9 @@ phase_level(const Phase *phase, int call)
 
 /* ---- the program ---- */
 
+/* alone: with the plan of each as if it were alone. */
 static Status
-list_groups(struct planning *p)
+list_groups(struct planning *p, bool alone)
 {
 	const Workload *w = p->in->workload;
 	int room = 0;
@@ -41,7 +42,8 @@ list_groups(struct planning *p)
 			for (int h = 0; h < kind->n_groups; h++)
 				copies += p->in->group[call->kind][h].like == g;
 			*of = (struct planned){ .call = c, .kind = call->kind, .group = g, .joined = joined };
-			TRY(plan_alone(p, of));
+			if (alone)
+				TRY(plan_alone(p, of));
 			TRY(NEW(p->ctx, row, joined->job.topo->n_links));
 			for (int l = 0; l < joined->job.topo->n_links; l++)
 				row[l] = p->in->sym->link_orbit[joined->shared[l]];
@@ -147,7 +149,7 @@ phase_plan(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, PhasePlan *ou
 	TRY(NEW(ctx, out->group, phase->n_calls));
 	for (int c = 0; c < phase->n_calls; c++)
 		TRY(NEW(ctx, out->group[c], in->workload->kind[phase->call[c].kind].n_groups));
-	TRY(list_groups(&p));
+	TRY(list_groups(&p, true));
 	if (p.n == 0)
 		return fail(ctx, BAD_INPUT, "%s: groups of one rank alone: want two or more in some", phase->name);
 	TRY(share_links(&p, &plan));
@@ -156,6 +158,20 @@ phase_plan(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, PhasePlan *ou
 	TRY(build_all(&p));
 	TRY(find_shared(&p));
 	return state_times(&p);
+}
+
+Status
+phase_least(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, double *out)
+{
+	struct planning p = { .ctx = ctx, .in = in, .phase = phase };
+	ConcurrentPlan plan;
+	*out = 0;
+	TRY(list_groups(&p, false));
+	if (p.n == 0)
+		return OK;
+	TRY(share_links(&p, &plan));
+	*out = plan.seconds;
+	return OK;
 }
 
 void

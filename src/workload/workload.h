@@ -60,6 +60,26 @@ void phase_free(const JoinedWorkload *in, PhasePlan *phase);
 /* The level of a call: how many priorities of the phase come before its own. */
 int phase_level(const Phase *phase, int call);
 
+/* The least time of a phase, s, by what the linear program proves: no groups are planned. 0: no group has two ranks.
+ * Fails: as phase_plan. */
+Status phase_least(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, double *out);
+
+/* ---- placement.c: which GPU each rank has ---- */
+
+typedef struct {
+	int *gpu;		/* of each rank, in the numbers of the machine: the best that was found */
+	double seconds;		/* that a step takes so: the least times of all phases, one after the other; */
+	double in_order;	/* with rank i on GPU i of the list; infinite where no links connect a group so; */
+	double slowest;		/* of those that were looked at */
+	int n_looked;		/* placements that differ, whatever symmetries machine and groups have */
+	bool proven;		/* no placement is faster */
+} Placements;
+
+/* gpu: n_gpus of the machine's, at least w->n_ranks, that ranks may have. In one server, if there is time, exact; else
+ * a search. Fails: INFEASIBLE no placement connects all groups; else as phase_plan. */
+Status workload_place(Ctx *ctx, const Workload *w, const Topology *machine, const int *gpu, int n_gpus, const Ask *ask,
+    Placements *out);
+
 /* ---- times.c: what the files of a phase say, whoever wrote them ---- */
 
 /* A group that calls: its schedule, and where its links are among those that all share. */

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """All groups of a job at once, beside each group planned alone and beside rings: the table of docs/results.md.
 
+Beside them the least step of the placements that blinkc advise --job looks at; "least": no other is faster.
+
 usage: groups.py BLINKC [--markdown]
 """
 import json
@@ -66,28 +68,41 @@ def machine(blinkc, directory, text):
     return ["--topology", name] + (["--without", without] if without else [])
 
 
+def run(*args):
+    """Standard output, or "" where it fails, which is told; and seconds of CPU."""
+    before = os.times()
+    done = subprocess.run(args, capture_output=True, check=False)
+    after = os.times()
+    if done.returncode:
+        print(f"{' '.join(args[:2])}: {done.stderr.decode().strip()}")
+    return (done.stdout if done.returncode == 0 else "",
+            after.children_user + after.children_system - before.children_user - before.children_system)
+
+
 def main():
     blinkc = sys.argv[1]
-    print("| job | time, ms | bound, ms | each alone | rings | CPU, s |\n| --- | --- | --- | --- | --- | --- |")
+    print("| job | time, ms | bound, ms | each alone | rings | CPU, s | placed best, ms | looked at | CPU, s |\n"
+          "| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     with tempfile.TemporaryDirectory() as directory:
         path = os.path.join(directory, "job.json")
         for what, where, groups, calls in JOBS:
             with open(path, "w", encoding="utf-8") as file:
                 json.dump({"format": "blink-job", "version": 1, **groups,
                            "phases": [{"name": "step", "calls": calls}]}, file)
-            before = os.times()
-            done = subprocess.run([blinkc, "job", path, "--summary", "json", *machine(blinkc, directory, where)],
-                                  capture_output=True, check=False)
-            after = os.times()
-            if done.returncode:
-                print(f"| {what} | {done.stderr.decode().strip()} |")
+            on = machine(blinkc, directory, where)
+            text, cpu = run(blinkc, "job", path, "--summary", "json", *on)
+            if not text:
                 continue
-            phase = json.loads(done.stdout)["phases"][0]
+            phase = json.loads(text)["phases"][0]
             level = phase["levels"][-1]
-            cpu = after.children_user + after.children_system - before.children_user - before.children_system
             rings = "none" if phase["rings"] is None else f"x {phase['rings'] / level['time']:.2f}"
             print(f"| {what} | {level['time'] / 1e3:.4g} | {level['bound'] / 1e3:.4g} | "
-                  f"x {phase['alone'] / level['time']:.2f} | {rings} | {cpu:.2f} |", flush=True)
+                  f"x {phase['alone'] / level['time']:.2f} | {rings} | {cpu:.2f} |", end="", flush=True)
+            text, cpu = run(blinkc, "advise", "--job", path, "--format", "json", *on[2:], on[1])
+            if text:
+                best = json.loads(text)
+                print(f" {best['time'] / 1e3:.4g}{' (least)' if best['proven'] else ''} | {best['placements']} | "
+                      f"{cpu:.2f} |", flush=True)
 
 
 main()

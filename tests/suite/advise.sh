@@ -44,6 +44,40 @@ has "a node for each" '^NodeName=s1 Name=gpu File=/dev/nvidia7 Links=0,0,0,1,2,1
 "$blinkc" advise $v -n 4 -j 1 --format json >"$work/1.json" && "$blinkc" advise $v -n 4 -j 7 -o "$work/7.json"
 expect "the same bytes with any number of processes" cmp "$work/1.json" "$work/7.json"
 expect "its schema" oracle validate schemas/advise.schema.json "$work/1.json"
+# ---- which GPU each rank of a job should have ----
+
+# Pairs of two NVLinks; a loop of single ones that both groups of four take in half of their links each.
+expect "a job" "$blinkc" advise --job examples/jobs/dgx1v.json
+grep -q '^in order    128.8 ms, 2.000 times as long$' "$work/out" || not_ok "a job: in order: $(cat "$work/out")"
+grep -q 'were looked at; no other is faster$' "$work/out" || not_ok "a job: not proven: $(cat "$work/out")"
+gpus=$(sed -n 's/^job file    "gpus": "\(.*\)"$/\1/p' "$work/out")
+sed "s/\"grid\"/\"gpus\": \"$gpus\", &/" examples/jobs/dgx1v.json >"$work/placed.json"
+"$blinkc" job "$work/placed.json" >"$work/out" 2>&1
+grep -q '^step        64.42 ms' "$work/out" || not_ok "a job: placed so: $(tail -3 "$work/out")"
+expect "a job: JSON" "$blinkc" advise --job examples/jobs/dgx1v.json --format json -o "$work/job.json"
+expect "a job: its schema" oracle validate schemas/placement.schema.json "$work/job.json"
+expect "a job: the same bytes again" cmp "$work/job.json" \
+	<(LC_ALL=C.UTF-8 "$blinkc" advise --job examples/jobs/dgx1v.json --format json)
+# One of nine GPUs behind a switch has a slow link: eight ranks are told to leave it out.
+printf '{ "format": "blink-job", "version": 1, "grid": { "dp": 4, "tp": 2 }, "phases": [ { "name": "step", "calls": [
+	{ "groups": "dp", "collective": "allreduce", "bytes": 1048576 } ] } ] }\n' >"$work/eight.json"
+"$blinkc" topology -q --synthetic "gpu:9 switch:100" -o "$work/nine.xml"
+sed -i '/from="s0\/gpu3"/s/capacity="100"/capacity="10"/' "$work/nine.xml"
+expect "a slow link" grep -q 'capacity="10"' "$work/nine.xml"
+expect "a job of 8 of 9 GPUs" "$blinkc" advise --job "$work/eight.json" "$work/nine.xml"
+grep -q '^job file    "gpus": "\([0-9],\)*3' "$work/out" && not_ok "a job of 8 of 9 GPUs: $(cat "$work/out")"
+grep -q 'no other is faster$' "$work/out" || not_ok "a job of 8 of 9 GPUs: not proven: $(cat "$work/out")"
+# Two servers of four: groups of four that the job deals out to both are put into one each.
+printf '{ "format": "blink-job", "version": 1, "grid": { "tp": 4, "dp": 2 }, "phases": [ { "name": "step", "calls": [
+	{ "groups": "tp", "collective": "allreduce", "bytes": 1048576 } ] } ] }\n' >"$work/eight.json"
+expect "a job over two servers" "$blinkc" advise -q --job "$work/eight.json" topologies/two-dgx1v.xml
+grep -q '^in order .* [1-9][0-9.]* times as long$' "$work/out" || not_ok "a job over two servers: $(cat "$work/out")"
+expect_exit "a job: no such file" 8 "$blinkc" advise --job "$work/none.json"
+expect_exit "a job for Slurm" 2 "$blinkc" advise --job examples/jobs/dgx1v.json --format slurm
+expect_exit "a job without a machine" 2 "$blinkc" advise --job "$work/eight.json"
+expect_exit "a job over more ranks than GPUs" 3 "$blinkc" advise --job examples/jobs/mi250.json dgx1v
+expect "random jobs, all placements" oracle random_placement "$blinkc" 1 "$([ "$full" ] && echo 40 || echo 4)"
+
 expect_exit "no such size" 2 "$blinkc" advise $v -n 9
 expect_exit "no such part" 3 "$blinkc" advise $v -n 2 --without gpu0-gpu5
 expect_exit "fewer GPUs than asked for" 3 "$blinkc" advise $v -n 8 --without gpu0

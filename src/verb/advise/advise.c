@@ -101,6 +101,8 @@ verb_advise(Ctx *ctx, const Options *opt)
 	Batch b;
 	const char *format;
 	TRY(request_format(ctx, opt, ADVISE, &format));
+	if (opt->value[OPT_JOB])
+		return advise_job(ctx, opt, format);
 	TRY(batch_rates(ctx, opt, true, NULL, &b));
 	Status status = write_advice(ctx, opt, &b, format);
 	batch_free(&b);

@@ -31,4 +31,7 @@ void advise_json(const Advice *a, Text *out);
 /* Lines for gres.conf, and for a script of a job that has the whole node. */
 Status advise_slurm(Ctx *ctx, const Advice *a, Text *out);
 
+/* --job: which GPU each rank of a job should have (placement.c). */
+Status advise_job(Ctx *ctx, const Options *opt, const char *format);
+
 #endif

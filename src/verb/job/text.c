@@ -2,9 +2,8 @@
 #include "base/json_write.h"
 #include "verb/job/job.h"
 
-/* Seconds as people read them. */
-static void
-put_time(Text *out, double seconds)
+void
+job_put_seconds(Text *out, double seconds)
 {
 	if (seconds < 1e-3)
 		text_printf(out, "%.4g us", seconds * 1e6);
@@ -62,7 +61,7 @@ static void
 put_gain(Text *out, const PlannedPhase *phase, bool shares, double seconds)
 {
 	text_put(out, "  each alone  ");
-	put_time(out, phase->alone);
+	job_put_seconds(out, phase->alone);
 	if (phase->alone <= seconds * (1 + 1e-9))
 		text_printf(out, ": no gain, as the links that limit it %s", shares
 		    ? "carry no more than they must" : "are of one group each");
@@ -73,7 +72,7 @@ put_gain(Text *out, const PlannedPhase *phase, bool shares, double seconds)
 		text_put(out, "none: some group has no ring\n");
 		return;
 	}
-	put_time(out, phase->rings);
+	job_put_seconds(out, phase->rings);
 	text_printf(out, ", %.3f times as long\n", phase->rings / seconds);
 }
 
@@ -96,11 +95,11 @@ job_text(const JobPlans *plans, Text *out)
 		for (int level = 0; level < phase->n_levels; level++) {
 			const PhaseLevel *of = &phase->level[level];
 			text_put(out, "  time        ");
-			put_time(out, of->seconds);
+			job_put_seconds(out, of->seconds);
 			if (level < phase->n_levels - 1)
 				text_printf(out, " for priority %d", of->priority);
 			text_put(out, "; bound ");
-			put_time(out, of->bound);
+			job_put_seconds(out, of->bound);
 			text_printf(out, ", ratio %.3f\n", of->bound / of->seconds);
 		}
 		put_gain(out, phase, plans->plan[p].shares, seconds);
@@ -108,7 +107,7 @@ job_text(const JobPlans *plans, Text *out)
 	}
 	if (phases->n_phases > 1 || phases->phase[0].times > 1) {
 		text_put(out, "step        ");
-		put_time(out, step);
+		job_put_seconds(out, step);
 		text_put(out, " for all phases, one after the other\n");
 	}
 }

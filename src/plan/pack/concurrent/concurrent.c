@@ -74,8 +74,8 @@ round_duals(const struct program *p, int level, int64_t *of_row)
 		of_row[row] = ((int64_t)(ldexp(dual_of(p, level, row) / top, PRICE_BITS) + 0.5) << SHIFT) + 1;
 }
 
-/* The cheapest trees of a bundle, under duals of its group's links, come in where their reduced cost is negative by more
- * than the error of doubles. */
+/* The cheapest trees of a bundle, under duals of its group's links, come in where their reduced cost is negative by
+ * more than the error of doubles. */
 static Status
 add_if_improving(struct program *p, int g, int at, bool *improved)
 {
@@ -358,6 +358,7 @@ plan_levels(struct program *p, ConcurrentPlan *out)
 		TRY(prove(p, of_row, before, &out->price[p->level]));
 	}
 	p->level--;
+	out->seconds = before[p->level];
 	TRY(keep_sent(p, amount, out));
 	return keep_trees(p, amount, out);
 }

@@ -40,6 +40,7 @@ typedef struct {
 	Wide **sent;		/* of each group and each of its links: what trees of its planned bundles send, times
 				 * how many are alike, */
 	Wide *each;		/* where every demand gets this much */
+	double seconds;		/* when the last level is done */
 	bool exact;		/* what is sent is a solution in fractions; else it is rounded */
 	Packing **pack;		/* of each group whose bundles are all planned: its trees, with rates in proportion;
 				 * of others NULL */
