@@ -270,8 +270,8 @@ look(struct engine *e, struct call *call)
 	return give_way(e, call, TURNS);
 }
 
-/* Peers depend on what is left of a call, which its caller may wait for at once, or not: for as long as it takes to wake
- * the worker it is not woken. */
+/* Peers depend on what is left of a call, which its caller may wait for at once, or not: for as long as it takes to
+ * wake the worker it is not woken. */
 static bool
 look_shortly(struct engine *e, struct call *call)
 {
