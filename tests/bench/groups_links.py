@@ -6,7 +6,7 @@ usage: make bench-groups-links [BENCH_GROUPS="..."], as root
 The links are those of links.py: a network namespace for each GPU of a DGX-1V. Each rank has a communicator for each of
 its groups, and all calls of the phase are under way at once. A line for each job: the time that was planned, less what
 headers take, and measured, by the schedules of blinkc job, by those of blinkc batch, which are each the best for their
-group alone, and by rings.
+group alone, and by rings; and by those of blinkc job with each rank on the GPU that blinkc advise --job gives it.
 """
 import argparse
 import json
@@ -71,38 +71,58 @@ def write_calls(path, phase, n):
             print(call["collective"], call["root"] or 0, call["bytes"], call["times"], *group, file=file)
 
 
-def measure(lab, build, args, calls, schedules):
-    """The fastest phase. GPU i is that of rank i."""
-    n = len(lab.gpus)
-    return links.execute(lab, range(n), lambda rank, folder: (
-        "env", f"BLINK_GPU={rank}", f"{build}/tests/job/phase", rank, n, folder, calls, args.times), schedules)
+def measure(lab, build, args, calls, schedules, gpus):
+    """The fastest phase. gpus: of each rank its GPU."""
+    return links.execute(lab, gpus, lambda rank, folder: (
+        "env", f"BLINK_GPU={gpus[rank]}", f"{build}/tests/job/phase", rank, len(gpus), folder, calls, args.times),
+        schedules)
+
+
+def plan(build, args, folder, name):
+    """The phase of folder/job.json, whose schedules are in folder/NAME."""
+    shutil.rmtree(f"{folder}/{name}", ignore_errors=True)
+    run(f"{build}/blinkc", "job", "-q", f"{folder}/job.json", "--topology", args.topology, "-l", "nvlink", "-o",
+        f"{folder}/{name}")
+    with open(f"{folder}/{name}/phases.json", encoding="utf-8") as file:
+        return json.load(file)["phases"][0]
+
+
+def place(build, args, folder):
+    """The GPU of each rank; folder/job.json has it from now on."""
+    gpus = json.loads(run(f"{build}/blinkc", "advise", "--job", f"{folder}/job.json", "--format", "json", "-l", "nvlink",
+                          args.topology))["gpus"]
+    with open(f"{folder}/job.json", encoding="utf-8") as file:
+        job = json.load(file)
+    with open(f"{folder}/job.json", "w", encoding="utf-8") as file:
+        json.dump({**job, "gpus": ",".join(map(str, gpus))}, file)
+    return gpus
 
 
 def compare(lab, args, build, folder):
     slower = links.NOMINAL * 1e9 / (args.mbit * 1e6 / 8) / links.GOODPUT
-    heads = " | ".join(f"{way:>8} | measured ratio CPUs" for way in ("together", "alone", "rings"))
+    heads = " | ".join(f"{way:>8} | measured ratio CPUs" for way in ("together", "alone", "rings", "placed"))
     print(f"# {args.mbit} Mbit/s for a link of {links.NOMINAL} GB/s, the best of {args.times}; s")
     print(f"# {'job':32} | {heads}")
     for what, groups, calls in JOBS:
         if args.job and args.job not in what:
             continue
         write_job(f"{folder}/job.json", groups, calls, args.mib)
-        shutil.rmtree(f"{folder}/together", ignore_errors=True)
-        run(f"{build}/blinkc", "job", "-q", f"{folder}/job.json", "--topology", args.topology, "-l", "nvlink", "-o",
-            f"{folder}/together")
-        with open(f"{folder}/together/phases.json", encoding="utf-8") as file:
-            phase = json.load(file)["phases"][0]
+        gpus = range(len(lab.gpus))
+        phase = plan(build, args, folder, "together")
         write_calls(f"{folder}/calls", phase, len(lab.gpus))
         cells = []
-        for way in "together", "alone", "rings":
-            planned = phase["levels"][-1]["time"] if way == "together" else phase[way]
+        for way in "together", "alone", "rings", "placed":
+            if way == "placed":
+                gpus = place(build, args, folder)
+                phase = plan(build, args, folder, way)
+            planned = phase["levels"][-1]["time"] if way in ("together", "placed") else phase[way]
             if planned is None:
                 cells.append(f"{'none':>8} | {'':19}")
                 continue
-            schedules = f"{folder}/together"
-            if way != "together":
+            schedules = f"{folder}/{way}"
+            if way in ("alone", "rings"):
                 schedules = each_alone(build, args, folder, phase, way == "rings")
-            seconds, busy = measure(lab, build, args, f"{folder}/calls", schedules)
+            seconds, busy = measure(lab, build, args, f"{folder}/calls", schedules, gpus)
             planned *= 1e-6 * slower
             cells.append(f"{planned:8.3f} | {seconds:8.3f} {seconds / planned:5.3f} {busy:4.1f}")
         print(f"  {what:32} | " + " | ".join(cells), flush=True)
