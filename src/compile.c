@@ -226,6 +226,8 @@ job_build(Ctx *ctx, const Job *job, const Plan *plan, Schedule **out)
 	/* Another run may end elsewhere. */
 	ask.budget = ask.budget || ctx->cut_short;
 	TRY(sched_build(ctx, job->topo, &plan->proof, &ask, job->algorithm->name, plan->pack, out));
+	if (plan->length)
+		TRY(sched_add_matrix(ctx, ask.matrix, plan->length, *out));
 	return sched_record(ctx, &ask, job->classes, *out);
 }
 

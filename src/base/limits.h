@@ -114,6 +114,9 @@ enum {
 /* What a part of a schedule waits before it starts, ns: a second, too. Times LIMIT_CAPACITY_SUM it fits an int64_t. */
 #define LIMIT_SETUP_NS INT64_C(1000000000)
 
+/* Lengths of links that prove a time for a matrix of bytes: with LIMIT_MESSAGE of these, sums are below 2^126. */
+#define LIMIT_MATRIX_LENGTH (INT64_C(1) << 40)
+
 /* Bytes of a message that an index tells from others: whole numbers that a double holds. */
 #define LIMIT_MESSAGE (INT64_C(1) << 53)
 

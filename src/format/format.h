@@ -12,6 +12,9 @@
 #include "model/rank_program.h"
 #include "topology/lint.h"
 
+/* Bytes from each of n ranks to each, n * n: n lines of n numbers, or JSON. Fails: BAD_INPUT, LIMIT. */
+Status matrix_read(Ctx *ctx, const char *label, const char *data, size_t size, int n, const int64_t **out);
+
 /* ---- topologies: blink-topology(5) ---- */
 
 /* What a caller knows about a topology file besides its content. */

@@ -81,6 +81,7 @@ typedef struct {
 	/* What the plan was chosen for, for the record; size 0: it was not. */
 	int64_t size, chunk;	/* bytes of the message, and of the chunks that take it the least time */
 	const char *executor;	/* of simulate/simulate.h, by its name */
+	const int64_t *matrix;	/* of an alltoall, n * n: bytes from rank i to rank j at i * n + j; NULL: none */
 	int variant;		/* 0: MWU starts from weights of 1 / capacity; others lean to other trees at first */
 } Ask;
 

@@ -19,6 +19,17 @@ typedef struct {
 	const char *key, *value;	/* value is JSON text, already escaped: "0.05", "[0,3]", "\"nvlink\"" */
 } Option;
 
+/* Bytes that each rank of an alltoall is expected to send to each, for which it was planned; it serves any. What its
+ * links take for these, and what proves that nothing that forwards blocks takes less (schedule/matrix.c). */
+typedef struct {
+	const int64_t *bytes;	/* n_ranks * n_ranks: from rank i to rank j at i * n_ranks + j */
+	const int64_t *length;	/* of each link, 0 to LIMIT_MATRIX_LENGTH */
+	double time, bound;	/* us */
+} ByteMatrix;
+
+/* Relative: of a time that was added up in another order. */
+#define MATRIX_ROUNDING 1e-12
+
 /* The schedule file in memory (blink-schedule(5)). */
 typedef struct {
 	const char *generator, *version;	/* the program that made it */
@@ -33,6 +44,7 @@ typedef struct {
 	double stated_achieved, stated_bound;	/* GB/s, as a file says; 0 in a schedule that no file said */
 	int n_baselines;	/* 0: none are known */
 	Baseline *baseline;	/* to hold achieved against; of a file: as it says */
+	const ByteMatrix *matrix;	/* of an alltoall; NULL: planned for blocks of one length */
 	int n_parts;		/* 0: none */
 	Part *part;
 	int n_segments;

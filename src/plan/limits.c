@@ -362,6 +362,10 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	bool many = !lists && collective_demands(ask->coll, in->topo->n_ranks) > MANY_TREES;
 	Packing *pack;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
+	if (ask->matrix) {
+		TRY(plan_check_size(ctx, in->topo, ask->coll));
+		return pack_matrix(ctx, in->topo, ask->matrix, &out->pack, &out->length);
+	}
 	Status status = many ? LIMIT : plan_listed(ctx, in, out);
 	if (status != LIMIT || lists)
 		return status;

@@ -71,6 +71,7 @@ typedef struct {
 	Bound proof;		/* the bound, or a lower one that the linear program proves */
 	Frac best;		/* the optimum of the algorithm's own trees, within limits; FRAC_ZERO: not proven */
 	Unlimited unlimited;
+	int64_t *length;	/* of each link: the proof for the matrix of the Ask; NULL: it has none */
 } Plan;
 
 /* ---- algorithm.c: the table ---- */

@@ -26,5 +26,5 @@ trees_symmetry(const Topology *topo, const Ask *ask)
 	bool wanted = topo->n_ranks > 16 || topo->n_vertices > topo->n_ranks;
 	if (ask->root >= 0)
 		wanted = topo->n_ranks > (collective_has_blocks(ask->coll) || topo->n_nodes == 1 ? 32 : 128);
-	return ask->packing == PACKING_EXACT && wanted ? SYMMETRY_ANY : SYMMETRY_NONE;
+	return ask->packing == PACKING_EXACT && wanted && !ask->matrix ? SYMMETRY_ANY : SYMMETRY_NONE;
 }

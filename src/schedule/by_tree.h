@@ -31,14 +31,16 @@ struct loading {
 	const char *label;
 	const Schedule *sched;
 	struct load *load;
+	const int64_t *bytes;	/* of an alltoall: of each block, in place of M; NULL: blocks are equal */
 	bool counts;		/* all trees so far have one length, which is */
 	Frac counted;		/* this one; 0: no tree yet */
 	int32_t *count;		/* of each link or orbit: uses by them */
 };
 
-/* Loads of no tree; those of segment number t, added; the rate that follows from all. As sched_achieved. */
+/* Loads of no tree; those of segment number t, added; all of them; the rate that follows. As sched_achieved. */
 Status loads_begin(struct loading *l, Ctx *ctx, const char *label, const Schedule *sched);
 Status loads_tree(struct loading *l, int t);
+Status loads_end(struct loading *l, Frac *out);
 Status loads_achieved(struct loading *l, Frac *out);
 
 #endif

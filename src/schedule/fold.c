@@ -42,6 +42,7 @@ sched_fold(Ctx *ctx, const Schedule *in, const Symmetry *sym, Schedule **out)
 		return OK;
 	TRY(NEW(ctx, sched, 1));
 	*sched = *in;
+	sched->matrix = NULL;	/* a matrix has seldom the symmetry that its paths have */
 	sched->symmetry = sym;
 	/* Where it is no group that schedules may have, or the images are too many, they have no compact form. */
 	Status status = rank_orbits(ctx, "", in->topo, sym, &o);

@@ -97,9 +97,12 @@ loads_tree(struct loading *l, int t)
 	const Schedule *sched = l->sched;
 	const Segment *s = &sched->segment[t];
 	Frac length = s->length;
+	int64_t n = sched->topo->n_ranks, bytes = l->bytes ? l->bytes[sched_segment_block(sched, s)] : 0;
 	/* Of alltoall's n * n blocks one rank sends n: M counts those. */
-	if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ sched->topo->n_ranks, 1 }, &length))
+	if (sched->coll == ALLTOALL && !frac_mul(length, (Frac){ l->bytes ? (Wide)n * n * bytes : n, 1 }, &length))
 		return fail(l->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", l->label, t);
+	if (length.num == 0)
+		return OK;
 	if (l->counts && (l->counted.num == 0 || frac_cmp(l->counted, length) == 0)) {
 		l->counted = length;
 		count_links(l->count, sched->symmetry, s->tree.down, s->tree.n_down);
@@ -112,8 +115,8 @@ loads_tree(struct loading *l, int t)
 }
 
 /* In lowest terms. */
-static Status
-end_loads(struct loading *l, Frac *out)
+Status
+loads_end(struct loading *l, Frac *out)
 {
 	end_counts(l);
 	for (int i = 0; i < l->sched->topo->n_links; i++)
@@ -140,7 +143,7 @@ sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *load)
 	struct loading l;
 	TRY(loads_begin(&l, ctx, label, sched));
 	TRY(add_trees(&l, -1));
-	TRY(end_loads(&l, load));
+	TRY(loads_end(&l, load));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -151,7 +154,7 @@ loads_achieved(struct loading *l, Frac *out)
 	const Topology *topo = l->sched->topo;
 	Frac *load, achieved;
 	TRY(TEMP(l->ctx, load, topo->n_links));
-	TRY(end_loads(l, load));
+	TRY(loads_end(l, load));
 	/* The rate over link i is capacity / load: its numerator may need 126 bits, the least of them only what it
 	 * needs in lowest terms. */
 	Wide num = 0, den = 1;

@@ -58,6 +58,22 @@ relabel_symmetry(const struct relabel *r, const Topology *topo, const Symmetry *
 	return OK;
 }
 
+static Status
+relabel_matrix(const struct relabel *r, const ByteMatrix **matrix)
+{
+	size_t n = (size_t)r->n;
+	int64_t *bytes;
+	ByteMatrix *made;
+	TRY(NEW(r->ctx, made, 1));
+	TRY(NEW(r->ctx, bytes, n * n));
+	*made = **matrix;
+	for (size_t i = 0; i < n * n; i++)
+		bytes[(size_t)r->now[i / n] * n + (size_t)r->now[i % n]] = made->bytes[i];
+	made->bytes = bytes;
+	*matrix = made;
+	return OK;
+}
+
 /* Segments lie in one block. */
 static Status
 relabel_segment(const struct relabel *r, const Schedule *sched, Segment *segment)
@@ -97,6 +113,8 @@ sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out)
 	TRY(relabel_bound(&r, in->topo, &sched->bound));
 	if (in->symmetry)
 		TRY(relabel_symmetry(&r, in->topo, &sched->symmetry));
+	if (in->matrix)
+		TRY(relabel_matrix(&r, &sched->matrix));
 	TRY(NEW(ctx, sched->segment, in->n_segments));
 	for (int t = 0; t < in->n_segments; t++) {
 		sched->segment[t] = in->segment[t];

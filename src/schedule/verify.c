@@ -389,6 +389,7 @@ sched_verify(Ctx *ctx, const char *label, Schedule *sched)
 	TRY(sched_achieved(ctx, label, sched, &achieved));
 	TRY(check_parts(&p, achieved));
 	TRY(check_rates(&p, achieved, &bound));
+	TRY(sched_check_matrix(ctx, label, sched));
 	limit_steps(ctx, 0);
 	arena_release(&ctx->scratch, mark);
 	sched->bound.rate = bound;

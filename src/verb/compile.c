@@ -49,7 +49,7 @@ put_best(Ctx *ctx, Text *out, const Ask *ask, const Compiled *made)
 	Frac best = made->best;
 	bool pairs = made->routes == ROUTES_PAIR,
 	    reached = frac_cmp(made->sched->achieved, made->sched->bound.rate) >= 0;
-	if (ask->hybrid || (!ask->algorithm && (!pairs || reached)))
+	if (ask->hybrid || ask->matrix || (!ask->algorithm && (!pairs || reached)))
 		return OK;
 	TRY(algorithm_find(ctx, ask->algorithm, ask->coll, &algorithm));
 	if (best.num > 0)
@@ -235,6 +235,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 	if (opt->value[OPT_RELAY])
 		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], req.gpu, req.n, &req.ask.relays));
 	TRY(request_root(ctx, machine, req.gpu, req.n, req.ask.coll, opt->value[OPT_ROOT], &req.ask.root));
+	TRY(request_matrix(ctx, opt, req.n, &req.ask));
 	req.machine = machine;
 	req.opt = opt;
 	req.format = format;

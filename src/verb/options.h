@@ -72,6 +72,9 @@
 	    "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)") \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE | BATCH, \
 	    "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
+	X(OPT_MATRIX, "matrix", 0, "FILE", COMPILE, \
+	    "of an alltoall: plan for the bytes from each rank to each that FILE has, a line for each rank that " \
+	    "sends; the schedule serves any other, too") \
 	X(OPT_MAX_DEPTH, "max-depth", 0, "N", COMPILE | BATCH, \
 	    "no tree deeper than N hops, up and down together; the rate may be lower") \
 	X(OPT_MAX_TREES, "max-trees", 0, "N", COMPILE | BATCH, "at most N trees; the rate may be lower") \

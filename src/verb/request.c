@@ -1,5 +1,6 @@
 /* Values of options: parsed, and held against each other. */
 #include "verb/request.h"
+#include "base/file.h"
 #include "base/pool.h"
 #include "model/gpu_list.h"
 #include "plan/plan.h"
@@ -249,6 +250,25 @@ request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *g
 	}
 	*out = text_keep(&ctx->run, &ids);
 	return *out ? OK : fail_memory(ctx);
+}
+
+Status
+request_matrix(Ctx *ctx, const Options *opt, int n, Ask *ask)
+{
+	const char *path = opt->value[OPT_MATRIX];
+	Text in = { 0 };
+	if (!path)
+		return OK;
+	if (ask->coll != ALLTOALL)
+		return fail(ctx, USAGE, "--matrix: want it with -c alltoall");
+	if (ask->algorithm || ask->hybrid || ask->max_depth || ask->max_trees || ask->compact || ask->tolerance.num
+	    || opt->value[OPT_PARETO] || opt->value[OPT_SIZE])
+		return fail(ctx, USAGE, "--matrix: want none of --algorithm, --hybrid, --max-depth, --max-trees, "
+		    "--tolerance, --pareto, --size and compact schedules with it");
+	TRY(file_read(ctx, path, &in));
+	Status status = matrix_read(ctx, path, in.data ? in.data : "", in.size, n, &ask->matrix);
+	text_free(&in);
+	return status;
 }
 
 /* ---- an Ask ---- */

@@ -53,6 +53,9 @@ Status request_job(Ctx *ctx, const Options *opt, const char *label, const Topolo
 Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Collective coll, const char *text,
     int *out);
 
+/* --matrix, of n ranks, as it goes with what is asked; or none. Fails: also as matrix_read. */
+Status request_matrix(Ctx *ctx, const Options *opt, int n, Ask *ask);
+
 /* GPUs that forward, as Ask has them: "rest", or ids. gpu: the n ranks, which may not be among them.
  * Fails: BAD_INPUT no such GPU, or a rank. */
 Status request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *gpu, int n, const char **out);

@@ -118,6 +118,21 @@ print_rate(Text *out, const Schedule *sched, const char *unproven)
 	print_ratio(out, sched, unproven);
 }
 
+/* For the bytes that it was planned for. The rates below are those of blocks of one length. */
+static void
+print_matrix(Text *out, const Schedule *sched)
+{
+	const ByteMatrix *matrix = sched->matrix;
+	int n = sched->topo->n_ranks;
+	int64_t sum = 0;
+	for (int i = 0; i < n * n; i++)
+		sum += i / n == i % n ? 0 : matrix->bytes[i];
+	text_printf(out, "matrix      %.6g us for %.6g MB between ranks; bound %.6g us, proven by lengths for any "
+	    "algorithm that forwards blocks; ratio %.3f\n"
+	    "rates       of blocks of one length, by these paths:\n", matrix->time, (double)sum / 1e6, matrix->bound,
+	    matrix->bound / matrix->time);
+}
+
 /* What other methods give, a line for each. Where a baseline uses no link class of the schedule, that has no ring. */
 static void
 print_baselines(Text *out, const Schedule *sched)
@@ -188,7 +203,9 @@ summary_text(Ctx *ctx, const Summary *s, Text *out)
 	if (s->doubt)
 		text_printf(out, "doubtful    %s\n", s->doubt);
 	if (!s->chosen || s->rates) {
-		print_rate(out, sched, s->unproven);
+		if (sched->matrix)
+			print_matrix(out, sched);
+		print_rate(out, sched, sched->matrix ? NULL : s->unproven);
 		print_baselines(out, sched);
 	}
 	if (s->n_sizes && !s->chosen) {

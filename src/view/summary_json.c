@@ -22,6 +22,18 @@ put_topology(JsonWriter *w, const Topology *topo)
 	json_end(w);
 }
 
+static void
+put_matrix(JsonWriter *w, const ByteMatrix *matrix)
+{
+	if (!matrix)
+		return;
+	json_object(w, "matrix", JSON_TIGHT);
+	json_number(w, "time_us", matrix->time);
+	json_number(w, "bound_us", matrix->bound);
+	json_number(w, "ratio", matrix->bound / matrix->time);
+	json_end(w);
+}
+
 /* A rate that reaches its bound, or is below it by what its fraction was rounded by, has the ratio 1. */
 static void
 put_rate(JsonWriter *w, const Schedule *sched, const char *unproven)
@@ -219,7 +231,8 @@ summary_json(Ctx *ctx, const Summary *s, Text *out)
 	json_int(&w, "depth", depth);
 	if (sched->n_parts)
 		put_parts(&w, sched, split);
-	put_rate(&w, sched, s->unproven);
+	put_matrix(&w, sched->matrix);
+	put_rate(&w, sched, sched->matrix ? NULL : s->unproven);
 	if (s->doubt)
 		json_string(&w, "doubtful", s->doubt);
 	put_baselines(&w, sched);

@@ -138,7 +138,7 @@ says "a singular is no prefix" 2 "--size: not an option of blinkc batch: " "$bli
 says "a singular of another verb" 2 "; or --collectives" "$blinkc" tune $v -c allreduce -o x
 says "an option of another verb, by its letter" 2 \
 	"--sizes: not an option of blinkc compile: want it with batch" "$blinkc" $v -n 2
-says "a prefix of several" 2 "--ma: no such option: want one of --max-depth, --max-trees" "$blinkc" --ma 2 $v
+says "a prefix of several" 2 "--ma: no such option: want one of --matrix, --max-depth, --max-trees" "$blinkc" --ma 2 $v
 expect "a prefix of one, though other verbs have more" "$blinkc" -q --collectiv reduce $v -g 0,1 -o x.json
 says "a mistyped collective" 2 "did you mean broadcast?" "$blinkc" -c brodcast $v
 says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" batch --collectives \

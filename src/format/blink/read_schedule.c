@@ -113,6 +113,7 @@ schedule_read_members(struct reader *r, const Doc *root)
 	TRY(schedule_read_topology(r, root));
 	TRY(read_root(r, root));
 	TRY(schedule_read_rate(r, root));
+	TRY(schedule_read_matrix(r, root));
 	return schedule_read_baselines(r, root);
 }
 

@@ -166,7 +166,7 @@ read_head(struct pass *p, const Text *head, bool *done)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Doc *root;
 	TRY(doc_read_json_list(ctx, p->r.label, head->data, head->size, NULL, &root, NULL));
-	*done = !doc_get(root, "parts");
+	*done = !doc_get(root, "parts") && !doc_get(root, "matrix");
 	TRY(schedule_read_members(&p->r, root));
 	*done = *done && p->r.version == 1;
 	/* Ids of vertices are needed no longer. */

@@ -74,4 +74,8 @@ Status schedule_read_trees(struct reader *r, const Doc *root);
 Status schedule_read_rate(struct reader *r, const Doc *root);
 Status schedule_read_baselines(struct reader *r, const Doc *root);
 
+/* ---- read_matrix.c ---- */
+
+Status schedule_read_matrix(struct reader *r, const Doc *root);
+
 #endif

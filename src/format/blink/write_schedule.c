@@ -153,6 +153,32 @@ put_rate(JsonWriter *w, const Schedule *sched)
 	json_end(w);
 }
 
+/* A line for each rank that sends. */
+static void
+put_matrix(JsonWriter *w, const Schedule *sched)
+{
+	const ByteMatrix *matrix = sched->matrix;
+	int n = sched->topo->n_ranks;
+	if (!matrix)
+		return;
+	json_object(w, "matrix", JSON_BLOCK);
+	json_number(w, "time", matrix->time);
+	json_number(w, "bound", matrix->bound);
+	json_array(w, "length", JSON_LINE);
+	for (int l = 0; l < sched->topo->n_links; l++)
+		json_int64(w, NULL, matrix->length[l]);
+	json_end(w);
+	json_array(w, "bytes", JSON_BLOCK);
+	for (int i = 0; i < n; i++) {
+		json_array(w, NULL, JSON_LINE);
+		for (int j = 0; j < n; j++)
+			json_int64(w, NULL, matrix->bytes[(size_t)i * (size_t)n + (size_t)j]);
+		json_end(w);
+	}
+	json_end(w);
+	json_end(w);
+}
+
 /* ---- baselines ---- */
 
 static void
@@ -307,6 +333,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	json_rank(&w, "root", sched->root);
 	json_string(&w, "algorithm", sched->algorithm);
 	put_rate(&w, sched);
+	put_matrix(&w, sched);
 	put_baselines(&w, sched);
 	put_parts(&w, sched);
 	if (sched->symmetry)

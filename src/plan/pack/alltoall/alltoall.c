@@ -12,6 +12,8 @@
  *
  *     L >= sum over demands of distance(d) / sum of capacity * y
  *
+ * Where demands have bytes of their own, x and distances count by these.
+ *
  * In the first rounds loads are perturbed, and y is kept near the best known; then y is only kept near it; then it is
  * free. */
 #include "base/array.h"
@@ -31,6 +33,7 @@
 #define NO_EXCESS 1e-8	/* paths */
 
 enum {
+	MATRIX_PRICE_BITS = 36,	/* of a proof for bytes: less than 1e-9 is lost */
 	MOST_ROUNDS = 400,
 	MOST_DETOURS = 2000,	/* that come in in one round */
 	MOST_IDLE = 10,		/* rounds that change nothing, before the program is free */
@@ -74,7 +77,7 @@ static double
 paid(const struct paths *p, int demand)
 {
 	double row = p->row_of[demand] ? glp_get_row_dual(p->lp, p->row_of[demand]) : 0;
-	return length_of(p->y, &p->key[demand]) + row;
+	return p->weight[demand] * length_of(p->y, &p->key[demand]) + row;
 }
 
 /* All that gain. *bound: what y proves. */
@@ -93,8 +96,10 @@ find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
 		paths_from(p, from);
 		for (int to = 0; to < p->n_ranks; to++) {
 			int d = paths_demand(p, from, to);
-			cost += (double)p->distance[to];
-			double more = from == to ? 0 : paid(p, d) - paths_cost(p, from, to);
+			if (from == to)
+				continue;
+			cost += p->weight[d] * (double)p->distance[to];
+			double more = paid(p, d) - p->weight[d] * paths_cost(p, from, to);
 			if (more > p->trifle)
 				gain[(*n)++] = (struct gain){ more, d };
 		}
@@ -283,9 +288,9 @@ detours_help(struct paths *p, bool *out)
 	for (int i = 0; i < p->n_detours; i++) {
 		const struct detour *d = &p->detour[i];
 		for (int k = 0; k < d->path.n; k++)
-			load[d->path.link[k]] += d->x;
+			load[d->path.link[k]] += d->x * p->weight[d->demand];
 		for (int k = 0; k < p->key[d->demand].n; k++)
-			load[p->key[d->demand].link[k]] -= d->x;
+			load[p->key[d->demand].link[k]] -= d->x * p->weight[d->demand];
 	}
 	for (int l = 0; l < p->n_links; l++) {
 		keys = fmax(keys, p->load[l] / p->capacity[l]);
@@ -397,15 +402,45 @@ prove(struct paths *p, Bound *proof)
 	return OK;
 }
 
+/* Of the prices that prove the least time for bytes: rounded ones, or small ones, which doubles miss by a little. */
+static Status
+prove_matrix(struct paths *p, int64_t **out)
+{
+	double best = 0;
+	TRY(NEW(p->ctx, *out, p->n_links));
+	p->price_bits = MATRIX_PRICE_BITS;
+	for (int i = -1; i < N_SMALL_PRICES; i++) {
+		double cost = 0;
+		if (i < 0)
+			paths_price(p, p->best_y);
+		else
+			path_whole_prices(p->best_y, p->n_links, NULL, p->n_links, path_small_price[i], p->price);
+		paths_use_prices(p);
+		for (int from = 0; from < p->n_ranks; from++) {
+			paths_from(p, from);
+			for (int to = 0; to < p->n_ranks; to++)
+				if (to != from)
+					cost += (double)p->bytes[paths_demand(p, from, to)] * (double)p->distance[to];
+		}
+		double bound = cost / paths_price_sum(p);
+		if (bound <= best * (i < 0 ? 1 : 1 + 1e-13))
+			continue;
+		best = bound;
+		memcpy(*out, p->price, (size_t)p->n_links * sizeof **out);
+	}
+	return OK;
+}
+
 /* ---- all of it ---- */
 
+/* known: a bound; NULL: none. bytes: of each demand; NULL: all are equal. */
 static Status
-paths_new(Ctx *ctx, const Topology *topo, const Bound *known, struct paths *p)
+paths_new(Ctx *ctx, const Topology *topo, const Bound *known, const int64_t *bytes, struct paths *p)
 {
-	double mean = 0;
+	double mean = 0, sum = 0;
 	*p = (struct paths){ .ctx = ctx, .topo = topo, .n_ranks = topo->n_ranks, .n_links = topo->n_links,
 		.n_demands = collective_demands(ALLTOALL, topo->n_ranks), .price_bits = SEARCH_PRICE_BITS - 2,
-		.by_hops = topo->route != NULL };
+		.by_hops = topo->route != NULL, .bytes = bytes };
 	TRY(p->by_hops ? search_new(ctx, topo, &p->search) : search_links_new(ctx, topo, &p->search));
 	TRY(TEMP(ctx, p->key, p->n_demands));
 	TRY(TEMP(ctx, p->load, p->n_links));
@@ -419,12 +454,18 @@ paths_new(Ctx *ctx, const Topology *topo, const Bound *known, struct paths *p)
 		mean += (double)topo->link[l].capacity / p->n_links;
 	for (int l = 0; l < p->n_links; l++)
 		p->capacity[l] = (double)topo->link[l].capacity / mean;
-	p->known = collective_shares(ALLTOALL, topo->n_ranks) * mean / frac_double(known->rate);
+	if (known)
+		p->known = collective_shares(ALLTOALL, topo->n_ranks) * mean / frac_double(known->rate);
+	TRY(TEMP(ctx, p->weight, p->n_demands));
+	for (int d = 0; d < p->n_demands; d++)
+		sum += bytes ? (double)bytes[d] : 1;
+	for (int d = 0; d < p->n_demands; d++)
+		p->weight[d] = bytes ? (double)bytes[d] * p->n_demands / sum : 1;
 	return OK;
 }
 
 static Status
-plan_paths(struct paths *p, Packing **out, Bound *proof)
+plan_paths(struct paths *p, Packing **out)
 {
 	bool detours;
 	TRY(paths_start(p));
@@ -433,8 +474,31 @@ plan_paths(struct paths *p, Packing **out, Bound *proof)
 	if (progress(p->ctx, "linear program") > 0)
 		TRY(improve(p));
 	TRY(detours_help(p, &detours));
-	TRY(make_packing(p, detours, out));
-	return prove(p, proof);
+	return make_packing(p, detours, out);
+}
+
+Status
+pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing **out, int64_t **length)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct paths p;
+	int64_t *demand;
+	int n = topo->n_ranks;
+	*out = NULL;
+	TRY(TEMP(ctx, demand, collective_demands(ALLTOALL, n)));
+	for (int d = 0; d < collective_demands(ALLTOALL, n); d++)
+		demand[d] = bytes[collective_demand(ALLTOALL, n, -1, d).block];
+	TRY(paths_new(ctx, topo, NULL, demand, &p));
+	Status status = plan_paths(&p, out);
+	if (status == OK)
+		status = prove_matrix(&p, length);
+	lp_release();
+	TRY(status);
+	if (!*out)
+		return fail(ctx, INTERNAL, "%s: no paths for a matrix", topo->name);
+	log_verbose(ctx, "paths: %d rows, %d paths", p.n_rows, (*out)->n_trees);
+	arena_release(&ctx->scratch, mark);
+	return OK;
 }
 
 Status
@@ -443,8 +507,10 @@ pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct paths p;
 	*out = NULL;
-	TRY(paths_new(ctx, topo, proof, &p));
-	Status status = plan_paths(&p, out, proof);
+	TRY(paths_new(ctx, topo, proof, NULL, &p));
+	Status status = plan_paths(&p, out);
+	if (status == OK && !p.reached)
+		status = prove(&p, proof);
 	lp_release();
 	TRY(status);
 	if (*out)

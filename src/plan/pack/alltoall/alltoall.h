@@ -11,6 +11,11 @@
  * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s. */
 Status pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
 
+/* The same where each pair of ranks has bytes of its own, bytes[i * n_ranks + j] from rank i to rank j, above 0 in all:
+ * the least time until all have arrived. Pairs without bytes have a path, too. *out: for blocks of any size, each
+ * divided among its paths. *length: of each link, at least 0: a proof (schedule/matrix.h). */
+Status pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing **out, int64_t **length);
+
 /* Paths of representatives for an alltoall over machines too large for a list of all pairs (path_templates.c): at the
  * optimum but for rounding of 1e-6, or below it where time is over. *proof: the bound; lower where a cut or lengths
  * prove it.

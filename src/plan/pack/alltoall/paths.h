@@ -26,10 +26,12 @@ struct paths {
 	bool by_hops;		/* pairs have routes of their own (Topology.route); else paths may take any links */
 	int n_ranks, n_links, n_demands;
 	double *capacity;	/* of links, relative to their mean */
+	const int64_t *bytes;	/* of each demand; NULL: all are equal */
+	double *weight;		/* of each demand, relative to their mean: loads count it, x does not */
 
 	/* Paths. */
 	struct path *key;	/* of each demand: what its detours leave of it */
-	double *load;		/* of links: key paths over each */
+	double *load;		/* of links: key paths over each, by weight */
 	struct detour *detour;
 	int n_detours, room;
 

@@ -5,6 +5,7 @@
  *                 0 <= x(t) <= 1
  *                 sum over detours t of d of x(t) <= 1    where that is not so by itself
  *
+ * where keys and uses count the weight of their demand.
  * So there is a row for each link, and for few demands, instead of one for each demand: 1,000 instead of 66,000 for 256
  * GPUs. Detours that have all of their demand become its key path.
  *
@@ -116,7 +117,8 @@ fill_path(struct paths *p, const struct path *path, double x, int n)
 static int
 fill_column(struct paths *p, const struct detour *d)
 {
-	int n = fill_path(p, &p->key[d->demand], -1, fill_path(p, &d->path, 1, 0)), kept = 0;
+	double weight = p->weight[d->demand];
+	int n = fill_path(p, &p->key[d->demand], -weight, fill_path(p, &d->path, weight, 0)), kept = 0;
 	for (int k = 1; k <= n; k++) {
 		if (p->entry[k] == 0)
 			continue;
@@ -286,9 +288,9 @@ tidy_columns(void *with)
 		struct detour *d = &p->detour[i];
 		bool key = becomes_key(p, i, t->n_detours);
 		if (key) {
-			paths_add_load(p, &p->key[d->demand], -1);
+			paths_add_load(p, &p->key[d->demand], -p->weight[d->demand]);
 			p->key[d->demand] = d->path;
-			paths_add_load(p, &d->path, 1);
+			paths_add_load(p, &d->path, p->weight[d->demand]);
 		}
 		if (key || is_useless(p, i)) {
 			t->n_detours[d->demand]--;

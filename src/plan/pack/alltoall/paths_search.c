@@ -122,7 +122,8 @@ paths_bound(struct paths *p, const double *y)
 	for (int from = 0; from < p->n_ranks; from++) {
 		paths_from(p, from);
 		for (int to = 0; to < p->n_ranks; to++)
-			cost += (double)p->distance[to];
+			if (to != from)
+				cost += p->weight[paths_demand(p, from, to)] * (double)p->distance[to];
 	}
 	return cost / paths_price_sum(p);
 }

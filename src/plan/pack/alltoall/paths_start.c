@@ -32,9 +32,9 @@ struct start {
 	struct path *kept;	/* PATHS_KEPT of each demand, the last first */
 };
 
-/* What a path costs that comes (change 1) or leaves (change -1). */
+/* What a path costs that comes (change: its weight) or leaves (less that). */
 static double
-price_of_change(const struct start *s, int l, int change)
+price_of_change(const struct start *s, int l, double change)
 {
 	const struct paths *p = s->p;
 	double load = (p->load[l] + 0.5 * change) / p->capacity[l];
@@ -43,19 +43,19 @@ price_of_change(const struct start *s, int l, int change)
 
 /* What the demand saves by taking the new path in place of its key path; links of both stay as they are. */
 static double
-saving(struct start *s, const struct path *key, const struct path *path)
+saving(struct start *s, double weight, const struct path *key, const struct path *path)
 {
 	double sum = 0;
 	for (int i = 0; i < path->n; i++)
 		s->used[path->link[i]] = 1;
 	for (int i = 0; i < key->n; i++) {
 		if (!s->used[key->link[i]])
-			sum += price_of_change(s, key->link[i], -1);
+			sum += price_of_change(s, key->link[i], -weight);
 		s->used[key->link[i]] = 0;
 	}
 	for (int i = 0; i < path->n; i++) {
 		if (s->used[path->link[i]])
-			sum -= price_of_change(s, path->link[i], 1);
+			sum -= price_of_change(s, path->link[i], weight);
 		s->used[path->link[i]] = 0;
 	}
 	return sum;
@@ -94,7 +94,7 @@ add_kept(struct start *s)
 	struct paths *p = s->p;
 	for (int i = 0; i < p->n_demands * PATHS_KEPT; i++) {
 		int d = i / PATHS_KEPT;
-		if (s->kept[i].n == 0 || same_path(&s->kept[i], &p->key[d]))
+		if (s->kept[i].n == 0 || p->weight[d] == 0 || same_path(&s->kept[i], &p->key[d]))
 			continue;
 		TRY(GROW_TEMP(p->ctx, p->detour, p->n_detours, p->room));
 		p->detour[p->n_detours++] = (struct detour){ .demand = d, .path = s->kept[i] };
@@ -108,21 +108,23 @@ route_source(struct start *s, int from, bool first)
 {
 	struct paths *p = s->p;
 	for (int to = 0; to < p->n_ranks; to++) {
-		struct path path, *key = &p->key[from == to ? 0 : paths_demand(p, from, to)];
+		int demand = from == to ? 0 : paths_demand(p, from, to);
+		struct path path, *key = &p->key[demand];
+		double weight = p->weight[demand];
 		if (from == to || (!first && p->distance[to] >= cost_of(p, key)))
 			continue;
 		ArenaMark mark = arena_mark(&p->ctx->scratch);
 		TRY(paths_take(p, from, to, &path));
-		if (!first && saving(s, key, &path) <= 0) {
+		if (!first && saving(s, weight, key, &path) <= 0) {
 			arena_release(&p->ctx->scratch, mark);
 			continue;
 		}
 		if (!first)
-			paths_add_load(p, key, -1);
+			paths_add_load(p, key, -weight);
 		if (s->keeps)
-			keep_path(s, paths_demand(p, from, to), key);
+			keep_path(s, demand, key);
 		*key = path;
-		paths_add_load(p, key, 1);
+		paths_add_load(p, key, weight);
 	}
 	return OK;
 }
