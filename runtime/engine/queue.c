@@ -327,9 +327,10 @@ drive(struct engine *e, uint64_t number, bool waits)
 		struct call *call = e->first;
 		pthread_mutex_unlock(&e->self->lock);
 		moved = progress_call(e, call);
-		if (!moved && waits && !atomic_load(&e->self->stop))
+		bool stopped = atomic_load(&e->self->stop);
+		if (!moved && waits && !stopped)
 			await(e, call);
-		else if (!moved && !waits)
+		else if (!moved && !waits && !stopped)
 			moved = look_shortly(e, call);
 		pthread_mutex_lock(&e->self->lock);
 		if (e->done)

@@ -59,10 +59,9 @@ is_ordered(const struct net *net, const SimAsk *ask, int gpu)
 }
 
 static int64_t
-setup_of(const struct net *net, int value)
+begin_of(const struct net *net, int value)
 {
-	const Schedule *sched = net->plan->sched;
-	return sched->n_parts ? sched->part[sched->segment[net->value_segment[value]].part].setup : 0;
+	return net->plan->begin ? net->plan->begin[net->value_segment[value]] : 0;
 }
 
 /* ---- colours ---- */
@@ -108,7 +107,7 @@ sweep_down(struct colouring *c)
 {
 	const struct net *net = c->net;
 	for (int v = 0; v < net->n_values; v++)
-		c->value[v] = (struct sums){ mix((uint64_t)setup_of(net, v), 3), 0 };
+		c->value[v] = (struct sums){ mix((uint64_t)begin_of(net, v), 3), 0 };
 	for (int h = 0; h < net->n_hops; h++) {
 		const struct net_hop *hop = &net->hop[h];
 		uint64_t colour = mix(mix(c->hop[h], c->gpu[hop->src]), c->value[hop->from].in);
@@ -271,7 +270,7 @@ same_value(struct colouring *c, int a, int b)
 {
 	const struct net *net = c->net;
 	bool same = net->bytes[net->value_segment[a]] == net->bytes[net->value_segment[b]] &&
-	    setup_of(net, a) == setup_of(net, b) && same_list(c, net->first_in, net->in, a, b) &&
+	    begin_of(net, a) == begin_of(net, b) && same_list(c, net->first_in, net->in, a, b) &&
 	    same_list(c, net->first_out, net->out, a, b);
 	int n = net->first_in[a + 1] - net->first_in[a];
 	for (int i = 0; same && i < n && net_is_serial(net, c->ask, a); i++)
@@ -359,7 +358,7 @@ sum_up(struct colouring *c)
 	const struct net *net = c->net;
 	colour_links(c);
 	for (int v = 0; v < net->n_values; v++)
-		c->value[v] = (struct sums){ mix(mix((uint64_t)setup_of(net, v), 3),
+		c->value[v] = (struct sums){ mix(mix((uint64_t)begin_of(net, v), 3),
 		    (uint64_t)net->bytes[net->value_segment[v]]), 0 };
 	for (int h = 0; h < net->n_hops; h++) {
 		c->value[net->hop[h].to].in += mix(c->hop[h], 4);

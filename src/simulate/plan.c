@@ -5,6 +5,8 @@
 #include "schedule/schedule.h"
 #include "simulate/simulate.h"
 
+#include <string.h>
+
 /* The last hop of this phase through each switch, and for which rank. */
 struct passing {
 	int mark, rank, hop;
@@ -198,6 +200,15 @@ order_issue(Ctx *ctx, SimPlan *plan)
 }
 
 static Status
+list_hops(Ctx *ctx, SimPlan *plan)
+{
+	TRY(list_by(ctx, plan, plan->n_values, key_to, &plan->first_in, &plan->in));
+	TRY(list_by(ctx, plan, plan->n_values, key_from, &plan->first_out, &plan->out));
+	TRY(list_by(ctx, plan, plan->n_hops, key_feeder, &plan->first_follower, &plan->follower));
+	return order_issue(ctx, plan);
+}
+
+static Status
 count_edges(Ctx *ctx, const Schedule *sched, int *out)
 {
 	int64_t n = 0;
@@ -240,14 +251,98 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));
 	TRY(NEW(ctx, plan, 1));
 	*plan = (SimPlan){ .sched = sched, .split = split };
+	if (sched->n_parts) {
+		int64_t *begin;
+		TRY(NEW(ctx, begin, sched->n_segments));
+		for (int s = 0; s < sched->n_segments; s++)
+			begin[s] = sched->part[sched->segment[s].part].setup;
+		plan->begin = begin;
+	}
 	TRY(NEW(ctx, plan->hop, n));
 	TRY(NEW(ctx, plan->value_segment, 2 * (size_t)n + 1));
 	struct build b = { .plan = plan, .topo = sched->topo, .reduces = collective_reduces(sched->coll) };
 	TRY(add_segments(ctx, &b));
-	TRY(list_by(ctx, plan, plan->n_values, key_to, &plan->first_in, &plan->in));
-	TRY(list_by(ctx, plan, plan->n_values, key_from, &plan->first_out, &plan->out));
-	TRY(list_by(ctx, plan, plan->n_hops, key_feeder, &plan->first_follower, &plan->follower));
-	TRY(order_issue(ctx, plan));
+	TRY(list_hops(ctx, plan));
+	arena_release(&ctx->scratch, mark);
+	*out = plan;
+	return OK;
+}
+
+/* ---- several at once ---- */
+
+static Status
+map_links(Ctx *ctx, const int *link, int n, const int *of, const int **out)
+{
+	int *mapped;
+	TRY(NEW(ctx, mapped, n));
+	for (int i = 0; i < n; i++)
+		mapped[i] = of[link[i]];
+	*out = mapped;
+	return OK;
+}
+
+/* The hops and segments of a part come after those of the parts before it. */
+static Status
+add_part(Ctx *ctx, const SimPart *part, SimPlan *plan, Schedule *sched, int64_t *bytes, int64_t *begin)
+{
+	const SimPlan *from = part->plan;
+	int segment = sched->n_segments, hop = plan->n_hops;
+	sim_segment_bytes(from, part->m, &bytes[segment]);
+	for (int s = 0; s < from->sched->n_segments; s++) {
+		Segment *to = &sched->segment[sched->n_segments++];
+		*to = from->sched->segment[s];
+		to->part = 0;
+		to->tree.root = part->rank[to->tree.root];
+		begin[segment + s] = part->begin + (from->begin ? from->begin[s] : 0);
+	}
+	for (int h = 0; h < from->n_hops; h++) {
+		SimHop *to = &plan->hop[plan->n_hops++];
+		*to = from->hop[h];
+		to->segment += segment;
+		to->src = part->rank[to->src];
+		to->dst = part->rank[to->dst];
+		to->from += plan->n_values;
+		to->to += plan->n_values;
+		to->feeder += to->feeder < 0 ? 0 : hop;
+		TRY(map_links(ctx, to->link, to->n_links, part->link, &to->link));
+		TRY(map_links(ctx, to->path, to->n_path, part->link, &to->path));
+	}
+	for (int v = 0; v < from->n_values; v++)
+		plan->value_segment[plan->n_values + v] = from->value_segment[v] + segment;
+	plan->n_values += from->n_values;
+	return OK;
+}
+
+Status
+sim_join(Ctx *ctx, const Topology *topo, const SimPart *part, int n, SimPlan **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	SimPlan *plan;
+	Schedule *sched;
+	int64_t edges = 0, *bytes, *begin;
+	size_t segments = 0, values = 0;
+	for (int i = 0; i < n; i++) {
+		edges += part[i].plan->n_hops;
+		segments += (size_t)part[i].plan->sched->n_segments;
+		values += (size_t)part[i].plan->n_values;
+	}
+	if (edges > LIMIT_TREE_EDGES)
+		return fail(ctx, LIMIT, "%s: %lld edges of %d schedules: want at most %d", topo->name,
+		    (long long)edges, n, (int)LIMIT_TREE_EDGES);
+	TRY(NEW(ctx, plan, 1));
+	TRY(NEW(ctx, sched, 1));
+	TRY(NEW(ctx, sched->segment, segments));
+	TRY(NEW_EACH(ctx, segments, bytes, begin));
+	TRY(NEW(ctx, plan->hop, edges));
+	TRY(NEW(ctx, plan->value_segment, values));
+	sched->topo = topo;
+	sched->root = -1;
+	for (int i = 0; i < n; i++)
+		TRY(add_part(ctx, &part[i], plan, sched, bytes, begin));
+	plan->sched = sched;
+	plan->bytes = bytes;
+	plan->begin = begin;
+	TRY(list_hops(ctx, plan));
 	arena_release(&ctx->scratch, mark);
 	*out = plan;
 	return OK;
@@ -274,6 +369,10 @@ sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
 	const Schedule *sched = plan->sched;
 	int64_t n = collective_has_blocks(sched->coll) ? sched->topo->n_ranks : 1, block = (m - 1) / n + 1;
 	int64_t part_end[N_LINK_CLASSES] = { m };
+	if (plan->bytes) {
+		memcpy(bytes, plan->bytes, (size_t)sched->n_segments * sizeof *bytes);
+		return;
+	}
 	if (sched->n_parts)
 		split_message(plan->split, sched->n_parts, m, part_end);
 	for (int s = 0; s < sched->n_segments; s++) {

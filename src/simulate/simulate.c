@@ -404,20 +404,19 @@ new_gpus(struct run *run)
 	return OK;
 }
 
-/* Input is there after the call, and where its part is set up. */
+/* Input is there after the call, and when its segment may begin. */
 static Status
 new_values(struct run *run)
 {
 	const struct net *net = run->net;
-	const Schedule *sched = net->plan->sched;
+	const int64_t *begin = net->plan->begin;
 	TRY(TEMP(run->ctx, run->value, net->n_values));
 	for (int v = 0; v < net->n_values; v++) {
-		const Segment *segment = &sched->segment[net->value_segment[v]];
-		int64_t setup = sched->n_parts ? sched->part[segment->part].setup : 0;
+		int64_t wait = run->ask->p.call + (begin ? begin[net->value_segment[v]] : 0);
 		for (int i = net->first_in[v]; i < net->first_in[v + 1]; i++)
 			run->value[v].serial |= net->hop[net->in[i]].adds && !run->ask->p.fused;
 		if (net->first_in[v] == net->first_in[v + 1] && run->chunks[net->value_segment[v]] > 0)
-			TRY(after(run, (run->ask->p.call + setup) * PS_PER_NS, id_of_value(run, v), -1));
+			TRY(after(run, wait * PS_PER_NS, id_of_value(run, v), -1));
 	}
 	return OK;
 }

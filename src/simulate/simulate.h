@@ -163,6 +163,8 @@ typedef struct {
 typedef struct {
 	const Schedule *sched;
 	const PartEnd *split;	/* NULL: no parts */
+	const int64_t *bytes;	/* of each segment; NULL: by what it has of the message */
+	const int64_t *begin;	/* of each segment: ns from the call until it may begin; NULL: at once */
 	int n_hops;
 	SimHop *hop;		/* in the order of the file: segment by segment, up before down */
 	int n_values;		/* of segments on ranks, at most two of each: on the way up, on the way down */
@@ -177,6 +179,20 @@ typedef struct {
  * Of a compact one all trees are listed.
  * Fails: LIMIT more than LIMIT_TREE_EDGES edges, or what sched_split fails with. Cost: the links of all edges. */
 Status sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out);
+
+/* A schedule beside others, on links that they share. */
+typedef struct {
+	const SimPlan *plan;
+	const int *rank, *link;	/* of its ranks and links: those of the whole */
+	int64_t m;		/* bytes of its message */
+	int64_t begin;		/* ns: when it is called */
+} SimPart;
+
+/* Several schedules at once as one plan, whose segments are those of all parts, one after the other. topo: the ranks
+ * and links of all. Steps of all parts count against `at_once` of a GPU, and share links by the bytes of their
+ * segments. For sim_run and sim_run_best, with executors without `cores` and `by_memory`; SimAsk's m: that of the
+ * largest part. *out: in the run arena. Fails: LIMIT more than LIMIT_TREE_EDGES edges. */
+Status sim_join(Ctx *ctx, const Topology *topo, const SimPart *part, int n, SimPlan **out);
 
 typedef struct {
 	SimParameters p;

@@ -4,7 +4,6 @@
 #include "format/format.h"
 #include "schedule/schedule.h"
 #include "workload/links.h"
-#include "workload/workload.h"
 
 #include <math.h>
 #include <string.h>
@@ -71,10 +70,13 @@ level_of(const PlannedPhase *phase, int priority)
 	return level;
 }
 
-static Status
-load_groups(Ctx *ctx, const char *directory, const Phases *phases, const PlannedPhase *phase,
-    const LinkNames *names, PhaseGroups *out)
+Status
+phases_load(Ctx *ctx, const char *directory, const Phases *phases, int p, PhaseGroups *out)
 {
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const PlannedPhase *phase = &phases->phase[p];
+	LinkNames names;
+	TRY(link_names(ctx, phases->topo, &names));
 	*out = (PhaseGroups){ .topo = phases->topo, .n_calls = phase->n_calls };
 	TRY(NEW(ctx, out->call, phase->n_calls));
 	for (int c = 0; c < phase->n_calls; c++) {
@@ -88,10 +90,11 @@ load_groups(Ctx *ctx, const char *directory, const Phases *phases, const Planned
 			int *shared = NULL;
 			TRY(read_schedule(ctx, directory, call->file[g], &sched));
 			TRY(check_schedule(ctx, phases, call, g, sched));
-			TRY(find_shared(ctx, call->file[g], sched->topo, phases->topo, names, &shared));
+			TRY(find_shared(ctx, call->file[g], sched->topo, phases->topo, &names, &shared));
 			of->group[g] = (CallingGroup){ sched, shared };
 		}
 	}
+	arena_release(&ctx->scratch, mark);
 	return OK;
 }
 
@@ -125,12 +128,10 @@ check_levels(Ctx *ctx, const char *label, const PlannedPhase *phase, const Phase
 Status
 phases_check(Ctx *ctx, const char *label, const char *directory, const Phases *phases)
 {
-	LinkNames names;
-	TRY(link_names(ctx, phases->topo, &names));
 	for (int p = 0; p < phases->n_phases; p++) {
 		ArenaMark mark = arena_mark(&ctx->run);
 		PhaseGroups groups;
-		TRY(load_groups(ctx, directory, phases, &phases->phase[p], &names, &groups));
+		TRY(phases_load(ctx, directory, phases, p, &groups));
 		TRY(check_levels(ctx, label, &phases->phase[p], &groups));
 		arena_release(&ctx->run, mark);
 	}

@@ -89,8 +89,8 @@ def plan(build, args, folder, name):
 
 def place(build, args, folder):
     """The GPU of each rank; folder/job.json has it from now on."""
-    gpus = json.loads(run(f"{build}/blinkc", "advise", "--job", f"{folder}/job.json", "--format", "json", "-l", "nvlink",
-                          args.topology))["gpus"]
+    gpus = json.loads(run(f"{build}/blinkc", "advise", "--job", f"{folder}/job.json", "--format", "json", "-l",
+                          "nvlink", args.topology))["gpus"]
     with open(f"{folder}/job.json", encoding="utf-8") as file:
         job = json.load(file)
     with open(f"{folder}/job.json", "w", encoding="utf-8") as file:

@@ -175,6 +175,50 @@ read -r time bound alone <<<"$(times rails)"
 if [ "$time" = "$bound" ] && "$python" -c "exit(not $alone > 1.3 * $time)"; then ok "a NIC lost: $alone, $time us"; else
 	not_ok "a NIC lost: time $time, bound $bound, alone $alone us"; fi
 
+# ---- simulated ----
+
+# A phase of one schedule takes what the schedule takes, to the ps.
+job whole '{ "groups": "dp", "collective": "allreduce", "bytes": 67108864 }' '"topology": "dgx1v", "grid": { "dp": 8 },'
+plan whole
+expect "a phase of one schedule" "$blinkc" simulate "$work/whole" --chunk 1M --format json -o "$work/phase.json"
+expect "its schedule" "$blinkc" simulate "$work/whole/step/dp-allreduce/0.json" --size 64M --chunk 1M --format json \
+	-o "$work/one.json"
+expect "schema of simulated phases" oracle validate schemas/phase-simulation.schema.json "$work/phase.json"
+ps_of() { grep -o -m 1 '"time_ps": [0-9]*' "$1"; }
+if [ "$(ps_of "$work/phase.json")" = "$(ps_of "$work/one.json")" ]; then ok "as long"; else
+	not_ok "a phase $(ps_of "$work/phase.json"), its schedule $(ps_of "$work/one.json")"; fi
+
+# simulated NAME OPTION...: of each call its beginning, end and time by itself, in us, the link's latency of 3 us aside
+simulated() {
+	"$blinkc" simulate "$work/$1" --parameters "$work/free.json" --format json -o "$work/phase.json" "${@:2}"
+	"$python" -c '
+import json, sys
+for call in json.load(open(sys.argv[1]))["phases"][0]["calls"]:
+    print(*(round(call[at] / 1e7) * 10 for at in ("begin_ps", "end_ps", "alone_ps")))' "$work/phase.json"
+}
+# Two broadcasts of 25 and 75 MB over one link of 25 GB/s, without start-up times: 4 ms, in shares of their bytes; the
+# second alone takes 3. Where it begins after 10 ms it is alone, and where it begins after 0.5 ms it shares the link
+# until the first has had its 25 MB: 0.5 ms at 25 GB/s, then 12.5 MB at a quarter of it, 2 ms.
+call='{ "groups": "pair", "collective": "broadcast", "root": 0, "bytes"'
+job two "$call: 25000000 }, $call: 75000000 }" '"topology": "dgx1v", "groups": { "pair": [[0, 1]] },'
+echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0, "efficiency":
+	{ "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
+plan two
+expect "two calls that share a link" diff <(simulated two) <(printf '0 4000 1000\n0 4000 3000\n')
+expect "one after the other" diff <(simulated two --offset 0,10ms) <(printf '0 1000 1000\n10000 13000 3000\n')
+expect "one begins later" diff <(simulated two --offset 0,0.5ms) <(printf '0 2500 1000\n500 4000 3000\n')
+expect "a trace" "$blinkc" simulate "$work/two" --trace "$work/trace.json"
+expect "a trace: groups have names" grep -q '"name": "pair broadcast 0, 0 -> 1 chunk 0"' "$work/trace.json"
+expect "of the example a phase" "$blinkc" simulate "$work/example" --phase backward
+expect_exit "no such phase" 2 "$blinkc" simulate "$work/example" --phase sideways
+expect_exit "a trace of two phases" 2 "$blinkc" simulate "$work/example" --trace "$work/trace.json"
+expect_exit "two offsets for one call" 2 "$blinkc" simulate "$work/whole" --offset 0,1ms
+expect_exit "one offset for two calls" 2 "$blinkc" simulate "$work/two" --offset 0
+expect_exit "an offset without a unit" 2 "$blinkc" simulate "$work/two" --offset 0,5
+expect_exit "a size of phases" 2 "$blinkc" simulate "$work/two" --size 1M
+expect_exit "an offset of a schedule" 2 "$blinkc" simulate "$work/whole/step/dp-allreduce/0.json" --offset 0
+expect_exit "CSV of phases" 2 "$blinkc" simulate "$work/two" --format csv
+
 # ---- linear programs ----
 
 oracle random_job "$blinkc" 1 "$([ "$full" ] && echo 300 || echo 12)" >"$work/out" 2>&1

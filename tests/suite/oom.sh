@@ -20,6 +20,8 @@ echo 1,4,5 >"$work/three"
 printf '%s\n' 4x4,1000000,300 2x8,1000000,310 2x2x2x2,1000000,800 16,1000000,320 4x4,100000000,9000 16,100000000,9500 \
 	>"$work/measured.csv"
 "$blinkc" job -q examples/jobs/dgx1v.json -o "$work/groups" || not_ok "job"
+echo '{ "format": "blink-job", "version": 1, "gpus": "0-2,4", "grid": { "dp": 2, "tp": 2 }, "phases": [ { "name":
+	"step", "calls": [ { "groups": "tp", "collective": "allreduce", "bytes": 1048576 } ] } ] }' >"$work/pairs.json"
 "${cc[@]}" -Iruntime/include examples/lookup.c -o "$work/lookup" -L"$build" -lblink -Wl,-rpath,"$build" ||
 	not_ok "lookup"
 # A job of one rank.
@@ -113,6 +115,8 @@ COMMANDS = {
     "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three",
              "--collectives", "allreduce,broadcast", "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],
     "groups of a job": ["job", "-q", "examples/jobs/dgx1v.json", "-o", "x.d"],
+    "where ranks of a job are best": ["advise", "-q", "--job", f"{work}/pairs.json", "dgx1p", "-o", "x.txt"],
+    "simulate groups of a job": ["simulate", "-q", f"{work}/groups", "--phase", "forward", "-o", "x.txt"],
     "check groups of a job": ["check", f"{work}/groups/phases.json"],
     "compile for a size": ["-q", "-g", "0-2", "--size", "64K", "topologies/dgx1v.xml", "-o", "x.json"],
     "a bad file": ["tests/bad/topology/end-tag-wrong.xml", "-o", "x.json"],

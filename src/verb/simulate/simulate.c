@@ -6,9 +6,11 @@
 #include "verb/check/fits_machine.h"
 #include "verb/progress.h"
 #include "verb/simulate/msccl.h"
+#include "verb/simulate/phases.h"
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define DEFAULT_SIZES "1K,4K,16K,64K,256K,1M,4M,16M,64M,256M,1G"
@@ -72,18 +74,29 @@ read_program(Ctx *ctx, const Options *opt, const char *label, const Text *in, Si
 }
 
 static Status
-read_file(Ctx *ctx, const Options *opt, Simulation *s)
+read_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s)
 {
-	const char *label = opt->file[0];
-	Text in = { 0 };
-	SimPlan *plan = NULL;
-	TRY(schedule_file(ctx, label, &in));
-	bool msccl = file_kind(in.data, in.size) == FILE_MSCCL;
-	Status status = msccl ? read_program(ctx, opt, label, &in, s) : read_schedule(ctx, opt, label, &in, s, &plan);
-	text_free(&in);
-	if (status == OK && !msccl)
-		s->plan = plan;
-	return status;
+	SimPlan *plan;
+	if (opt->value[OPT_PHASE] || opt->value[OPT_OFFSET])
+		return fail(ctx, USAGE, "%s: %s has no phases: want what blinkc job -o writes",
+		    opt->value[OPT_PHASE] ? "--phase" : "--offset", label);
+	if (file_kind(in->data, in->size) == FILE_MSCCL)
+		return read_program(ctx, opt, label, in, s);
+	TRY(read_schedule(ctx, opt, label, in, s, &plan));
+	s->plan = plan;
+	return OK;
+}
+
+/* Of a directory of a job its phases. */
+static Status
+find_phases(Ctx *ctx, const char **label)
+{
+	char path[FILE_PATH_ROOM];
+	if (!file_is_directory(*label) || snprintf(path, sizeof path, "%s/phases.json", *label) >= (int)sizeof path
+	    || !file_is_there(path))
+		return OK;
+	*label = arena_text(&ctx->run, path, strlen(path));
+	return *label ? OK : fail_memory(ctx);
 }
 
 static Status
@@ -145,20 +158,16 @@ rows_text(Ctx *ctx, const Simulation *s, const char *format, Text *out)
 
 /* Nothing is written before all is known. */
 static Status
-write_all(Ctx *ctx, const Options *opt, const Simulation *s, const char *format)
+write_all(Ctx *ctx, const Options *opt, Status status, Text *rows, Text *trace)
 {
-	Text rows = { 0 }, trace = { 0 };
 	const char *path = opt->value[OPT_TRACE];
-	Status status = rows_text(ctx, s, format, &rows);
-	if (status == OK && path)
-		status = trace_write(ctx, s, &s->row[0], &trace);
 	progress_hide();
 	if (status == OK && path)
-		status = file_write(ctx, path, &trace);
+		status = file_write(ctx, path, trace);
 	if (status == OK)
-		status = file_write(ctx, output_path(opt), &rows);
-	text_free(&rows);
-	text_free(&trace);
+		status = file_write(ctx, output_path(opt), rows);
+	text_free(rows);
+	text_free(trace);
 	return status;
 }
 
@@ -179,12 +188,25 @@ simulate_all(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *forma
 	return OK;
 }
 
+static Status
+simulate_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Sizes *sizes, const char *format,
+    Simulation *s, Text *rows, Text *trace)
+{
+	TRY(read_one(ctx, opt, label, in, s));
+	if (opt->value[OPT_TRACE] && sizes->n != 1)
+		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes->n);
+	TRY(simulate_all(ctx, opt, sizes, format, s));
+	TRY(rows_text(ctx, s, format, rows));
+	return opt->value[OPT_TRACE] ? trace_write(ctx, s, &s->row[0], trace) : OK;
+}
+
 Status
 verb_simulate(Ctx *ctx, const Options *opt)
 {
 	Simulation s = { .n_rows = 0 };
 	Sizes sizes;
-	const char *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
+	Text in = { 0 }, rows = { 0 }, trace = { 0 };
+	const char *label, *format, *text = opt->value[OPT_SIZE] ? opt->value[OPT_SIZE] : DEFAULT_SIZES;
 	TRY(request_format(ctx, opt, SIMULATE, &format));
 	TRY(request_sizes(ctx, text, &sizes));
 	TRY(simulation_chunk(ctx, opt->value[OPT_CHUNK], &s.chunk));
@@ -192,12 +214,15 @@ verb_simulate(Ctx *ctx, const Options *opt)
 	TRY(request_from(ctx, opt, &(const char *){ NULL }));
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d files: want one", opt->n_files);
-	if (opt->value[OPT_TRACE] && sizes.n != 1)
-		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes.n);
+	label = opt->file[0];
 	TRY(request_time(ctx, opt->value[OPT_BUDGET]));
 	TRY(request_parameters(ctx, opt->value[OPT_PARAMETERS], &s.given));
 	sim_parameters_for(s.executor, NULL, &s.given, &s.p);
-	TRY(read_file(ctx, opt, &s));
-	TRY(request_in_time(ctx, opt, simulate_all(ctx, opt, &sizes, format, &s)));
-	return request_in_time(ctx, opt, write_all(ctx, opt, &s, format));
+	TRY(find_phases(ctx, &label));
+	TRY(schedule_file(ctx, label, &in));
+	Status status = file_kind(in.data, in.size) == FILE_PHASES
+	    ? simulate_phases(ctx, opt, label, &in, format, &s, &rows, &trace)
+	    : simulate_one(ctx, opt, label, &in, &sizes, format, &s, &rows, &trace);
+	text_free(&in);
+	return write_all(ctx, opt, request_in_time(ctx, opt, status), &rows, &trace);
 }

@@ -18,6 +18,7 @@ typedef struct {
 
 typedef struct {
 	const SimPlan *plan;
+	const char **segment_name;	/* of phases: what traces call the steps of a segment; NULL: a schedule */
 	const SimMsccl *program;	/* an algorithm of MSCCL, whose plan it is; NULL: a schedule */
 	Executor executor;
 	Parameters given;	/* --parameters */

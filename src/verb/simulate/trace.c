@@ -93,7 +93,10 @@ put_use(JsonWriter *w, const Simulation *s, const SimStep *step, const struct us
 {
 	const SimHop *hop = &s->plan->hop[step->hop];
 	Text name = { 0 };
-	put_hop(&name, s, hop);
+	if (s->segment_name)
+		text_printf(&name, "%s,", s->segment_name[hop->segment]);
+	else
+		put_hop(&name, s, hop);
 	text_printf(&name, " %d -> %d %s %lld", hop->src, hop->dst, what_moves(s), (long long)step->chunk);
 	json_object(w, NULL, JSON_LINE);
 	json_string(w, "ph", "X");
