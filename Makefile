@@ -112,6 +112,7 @@ help:
 	@echo "make check-gpu    all that needs a GPU, in 9 minutes at most, with a report; without a GPU on virtual ones"
 	@echo "make bench-groups  jobs of several groups: planned together, each alone, and rings"
 	@echo "make bench-groups-links  the same executed by libblink over TCP on links of known rates; as root"
+	@echo "make bench-matrix-links  an alltoall of unequal blocks, over TCP on links of known rates; as root"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
 	@echo "make bench-predicted  simulated times beside measured ones, of ranks of this machine that share memory; as root;"
 	@echo "                  BENCH_PREDICTED=links: over links of known rates"
@@ -649,6 +650,9 @@ bench-groups: all
 .PHONY: bench-groups-links
 bench-groups-links: all $(B)/tests/job/phase
 	@BUILD=$(B) tests/bench/groups_links.py $(BENCH_GROUPS)
+.PHONY: bench-matrix-links
+bench-matrix-links: all $(B)/tests/job/phase
+	@BUILD=$(B) tests/bench/matrix_links.py $(BENCH_MATRIX)
 .PHONY: bench-links
 bench-links: all $(B)/tests/job/launched
 	@BUILD=$(B) tests/bench/links.py $(BENCH_LINKS)

@@ -2,6 +2,8 @@
  *
  *	phase RANK N DIRECTORY CALLS TIMES
  *
+ * An alltoallv is of all ranks, without BYTES; a line with the elements from each rank to each follows.
+ *
  * Rank 0 writes the unique id to DIRECTORY/id. CALLS is a file, a line for each call: COLLECTIVE ROOT BYTES REPEAT
  * GROUP..., with the number of each rank's group, -1: in none; BYTES as blink-schedule(5) counts M. Each rank makes a
  * communicator for each call. TIMES times all ranks begin together, make all calls, and wait; rank 0 prints the least
@@ -16,9 +18,33 @@ struct call {
 	char collective[32];
 	int root, repeat, group, n, rank;	/* of this rank: its group, the ranks of that, and its own there */
 	size_t count;
+	size_t sends[MOST_RANKS], send_at[MOST_RANKS], recvs[MOST_RANKS], recv_at[MOST_RANKS];	/* of an alltoallv */
 	float *in, *out;
 	blinkComm_t comm;
 };
+
+/* Of an alltoallv, what this rank sends and receives; its buffers are the longer of both. */
+static void
+read_elements(FILE *f, const char *path, int rank, int n, struct call *c)
+{
+	size_t sent = 0, received = 0;
+	for (int i = 0; i < n * n; i++) {
+		size_t count;
+		if (fscanf(f, "%zu", &count) != 1)
+			need(blinkInvalidArgument, "elements", path);
+		if (i / n == rank) {
+			c->sends[i % n] = count;
+			c->send_at[i % n] = sent;
+			sent += count;
+		}
+		if (i % n == rank) {
+			c->recvs[i / n] = count;
+			c->recv_at[i / n] = received;
+			received += count;
+		}
+	}
+	c->count = sent > received ? sent : received;
+}
 
 /* Returns how many. */
 static int
@@ -43,6 +69,8 @@ read_calls(const char *path, int rank, int n, struct call *call)
 			c->n += group[r] == c->group;
 		}
 		c->count = (size_t)bytes / sizeof(float) / (size_t)c->n * (size_t)c->n;
+		if (strcmp(c->collective, "alltoallv") == 0)
+			read_elements(f, path, rank, n, c);
 	}
 	fclose(f);
 	return calls;
@@ -77,6 +105,9 @@ start(struct call *c)
 		result = blinkReduceScatter(c->in, c->out + own, block, blinkFloat32, blinkSum, c->comm, NULL);
 	else if (strcmp(name, "alltoall") == 0)
 		result = blinkAlltoAll(c->in, c->out, block, blinkFloat32, c->comm, NULL);
+	else if (strcmp(name, "alltoallv") == 0)
+		result = blinkAlltoAllv(c->in, c->sends, c->send_at, c->out, c->recvs, c->recv_at, blinkFloat32,
+		    c->comm, NULL);
 	need_call(result, name, c->comm);
 }
 
