@@ -27,7 +27,7 @@ is_path(Collective coll)
 static Status
 start(struct program *p, int level, int64_t *of_row)
 {
-	double least = INFINITY, unused;
+	double least = INFINITY;
 	Wide cost;
 	bool added;
 	for (int row = 0; row < p->n_links; row++)
@@ -42,7 +42,7 @@ start(struct program *p, int level, int64_t *of_row)
 			continue;
 		price_group(p, g, of_row);
 		for (int at = 0; at < group->n_bundles; at++) {
-			TRY(program_find(p, g, at, true, NULL, &cost, &unused));
+			TRY(program_find(p, g, at, true, &cost));
 			TRY(program_add_found(p, g, at, &added));
 			for (int t = 0; known && t < known->n_trees; t++)
 				if (!known->demand || known->demand[t] == group->bundle[at])
@@ -52,39 +52,51 @@ start(struct program *p, int level, int64_t *of_row)
 	return OK;
 }
 
-/* The dual price of a link for a tree of a level: of that level and those after it. */
+/* The price of a row of links for a tree of a level: of that level and those after it. y: of all rows. */
 static double
-dual_of(const struct program *p, int level, int row)
+price_of(const struct program *p, const double *y, int level, int row)
 {
 	double sum = 0;
 	for (; level <= p->level; level++)
-		sum += p->dual[level * p->n_links + row];
+		sum += y[level * p->n_links + row];
 	return sum / (double)p->divisor[row];
 }
 
-/* Duals in whole numbers, for trees of a level. Of routes of equal price the shorter is cheaper. */
+/* In whole numbers, for trees of a level. Of routes of equal price the shorter is cheaper. */
 static void
-round_duals(const struct program *p, int level, int64_t *of_row)
+round_prices(const struct program *p, const double *y, int level, int64_t *of_row)
 {
 	enum { PRICE_BITS = 28, SHIFT = SEARCH_PRICE_BITS - 1 - PRICE_BITS };
 	double top = 1e-300;
 	for (int row = 0; row < p->n_links; row++)
-		top = fmax(top, dual_of(p, level, row));
+		top = fmax(top, price_of(p, y, level, row));
 	for (int row = 0; row < p->n_links; row++)
-		of_row[row] = ((int64_t)(ldexp(dual_of(p, level, row) / top, PRICE_BITS) + 0.5) << SHIFT) + 1;
+		of_row[row] = ((int64_t)(ldexp(price_of(p, y, level, row) / top, PRICE_BITS) + 0.5) << SHIFT) + 1;
 }
 
-/* The cheapest trees of a bundle, under duals of its group's links, come in where their reduced cost is negative by
- * more than the error of doubles. */
-static Status
-add_if_improving(struct program *p, int g, int at, bool *improved)
+/* What the trees that were found cost. */
+static double
+found_cost(const struct program *p, int g, const double *y)
 {
 	const Concurrent *group = &p->group[g];
-	double dual = p->dual[program_bundles(p) + p->first[g] + at], cost;
+	double cost = 0;
+	for (int i = 0; i < p->n_used; i++)
+		cost += p->times[p->used[i]] * price_of(p, y, group->level, group->row[p->used[i]]);
+	return cost * (double)group->copies;
+}
+
+/* The cheapest trees of a bundle by y come in where by the duals their reduced cost is negative by more than the error
+ * of doubles. *least: what the cheapest cost so far by y. */
+static Status
+add_if_improving(struct program *p, int g, int at, const double *y, double *least, bool *improved)
+{
+	double dual = p->dual[program_bundles(p) + p->first[g] + at];
+	int alike = p->group[g].alike[at];
 	Wide rounded;
 	bool added;
-	TRY(program_find(p, g, at, true, p->dual_of, &rounded, &cost));
-	if (cost * (double)group->copies * group->alike[at] >= dual * (1 - 1e-9))
+	TRY(program_find(p, g, at, true, &rounded));
+	*least = fmin(*least, found_cost(p, g, y) * alike);
+	if (found_cost(p, g, p->dual) * alike >= dual * (1 - 1e-9))
 		return OK;
 	TRY(program_add_found(p, g, at, &added));
 	*improved = *improved || added;
@@ -93,39 +105,51 @@ add_if_improving(struct program *p, int g, int at, bool *improved)
 
 /* The same of each root, where any may be that of an allreduce: a round of the simplex method takes longer. */
 static Status
-add_improving_pairs(struct program *p, int g, bool *improved)
+add_improving_pairs(struct program *p, int g, const double *y, double *least, bool *improved)
 {
 	Cheapest *c = &p->cheapest[g];
 	int n_roots = c->n_roots;
 	c->n_roots = 1;
 	for (int root = 0; root < n_roots; root++) {
 		c->roots = &root;
-		TRY(add_if_improving(p, g, 0, improved));
+		TRY(add_if_improving(p, g, 0, y, least, improved));
 	}
 	c->n_roots = n_roots;
 	c->roots = NULL;
 	return OK;
 }
 
+/* Trees by the prices y, and the rate that y proves none to exceed: kept if it is the least so far. */
 static Status
-add_improving(struct program *p, int64_t *of_row, bool *improved)
+add_improving(struct program *p, const double *y, int64_t *of_row, bool *improved)
 {
-	*improved = false;
+	double need = 0, room = 0;
 	for (int g = 0; g < p->n_groups; g++) {
 		const Concurrent *group = &p->group[g];
 		if (group->level > p->level)
 			continue;
-		round_duals(p, group->level, of_row);
+		round_prices(p, y, group->level, of_row);
 		price_group(p, g, of_row);
-		for (int l = 0; l < group->topo->n_links; l++)
-			p->dual_of[l] = dual_of(p, group->level, group->row[l]);
-		if (group->coll == ALLREDUCE && p->cheapest[g].paired) {
-			TRY(add_improving_pairs(p, g, improved));
-			continue;
+		bool pairs = group->coll == ALLREDUCE && p->cheapest[g].paired;
+		for (int at = 0; at < group->n_bundles; at++) {
+			double least = INFINITY;
+			TRY(pairs ? add_improving_pairs(p, g, y, &least, improved)
+			    : add_if_improving(p, g, at, y, &least, improved));
+			need += least * (double)p->bundle[p->first[g] + at].size;
 		}
-		for (int at = 0; at < group->n_bundles; at++)
-			TRY(add_if_improving(p, g, at, improved));
 	}
+	for (int row = 0; row < program_bundles(p); row++) {
+		double of = (double)p->capacity[row % p->n_links] * y[row];
+		const struct level_time *time = &p->time[row / p->n_links];
+		if (row >= p->level * p->n_links)
+			room += of;
+		else
+			need -= of * (double)time->num / (double)time->den;
+	}
+	if (need <= 0 || room / need >= p->bound)
+		return OK;
+	p->bound = room / need;
+	memcpy(p->best, y, (size_t)program_bundles(p) * sizeof *y);
 	return OK;
 }
 
@@ -148,8 +172,7 @@ find_costs(struct program *p, const int64_t *price, int64_t *of_row, Wide *cost)
 		price_group(p, g, of_row);
 		for (int at = 0; at < group->n_bundles; at++) {
 			Wide one;
-			double unused;
-			TRY(program_find(p, g, at, false, NULL, &one, &unused));
+			TRY(program_find(p, g, at, false, &one));
 			cost[g] += one * group->alike[at];
 		}
 	}
@@ -212,17 +235,41 @@ prove(struct program *p, int64_t *of_row, const double *before, int64_t **out)
 
 /* ---- levels ---- */
 
-/* Rounds until no tree comes in. */
+/* The duals of a solution jump from round to round, and prove little before the last. Prices near those that have
+ * proven most, BEST of them and the rest the duals, lead to better trees (Wentges 1997). */
+static void
+smooth(const struct program *p, double *y)
+{
+	const double BEST = 0.8;
+	double sum = 0, best = 0;
+	for (int row = 0; row < program_bundles(p); row++) {
+		sum += (double)p->capacity[row % p->n_links] * p->dual[row];
+		best += (double)p->capacity[row % p->n_links] * p->best[row];
+	}
+	for (int row = 0; row < program_bundles(p); row++)
+		y[row] = BEST * p->best[row] / best + (1 - BEST) * p->dual[row] / sum;
+}
+
+/* Rounds until no tree comes in, or none can help. */
 static Status
 generate(struct program *p, int64_t *of_row)
 {
+	double *y;
 	bool improved = true;
+	TRY(TEMP(p->ctx, y, program_bundles(p)));
+	p->bound = INFINITY;
 	for (int round = 0; round < LIMIT_LP_ROUNDS && improved; round++) {
 		TRY(program_solve(p));
 		if (!p->solved)
 			return fail(p->ctx, INTERNAL, "%d groups at once: the simplex method failed", p->n_groups);
 		progress(p->ctx, "groups at once: round %d, %d trees", round + 1, p->n_columns);
-		TRY(add_improving(p, of_row, &improved));
+		improved = false;
+		if (isfinite(p->bound)) {
+			smooth(p, y);
+			TRY(add_improving(p, y, of_row, &improved));
+		}
+		if (!improved)
+			TRY(add_improving(p, p->dual, of_row, &improved));
 	}
 	return OK;
 }

@@ -140,7 +140,7 @@ program_new(Ctx *ctx, const Concurrent *group, int n_groups, const SharedLinks *
 	int n_rows = p->n_levels * p->n_links + p->n_bundles;
 	TRY(TEMP(ctx, p->bundle, p->n_bundles));
 	TRY(TEMP_EACH(ctx, p->n_links, p->capacity, p->divisor, p->sum, p->sum_row));
-	TRY(TEMP_EACH(ctx, n_rows, p->dual, p->tight, p->basic, p->tight_at));
+	TRY(TEMP_EACH(ctx, n_rows, p->dual, p->best, p->tight, p->basic, p->tight_at));
 	TRY(measure_links(p));
 	TRY(measure_bundles(p));
 	TRY(TEMP(ctx, p->time, p->n_levels));
@@ -150,7 +150,7 @@ program_new(Ctx *ctx, const Concurrent *group, int n_groups, const SharedLinks *
 		ranks = group[g].topo->n_ranks > ranks ? group[g].topo->n_ranks : ranks;
 	}
 	TRY(TEMP(ctx, p->found, ranks));
-	TRY(TEMP_EACH(ctx, most, p->times, p->used, p->dual_of));
+	TRY(TEMP_EACH(ctx, most, p->times, p->used));
 	return new_searches(p);
 }
 
@@ -251,13 +251,12 @@ forget(struct program *p)
 }
 
 Status
-program_find(struct program *p, int group, int at, bool trees, const double *dual, Wide *cost, double *dual_cost)
+program_find(struct program *p, int group, int at, bool trees, Wide *cost)
 {
 	const Concurrent *of = &p->group[group];
 	Cheapest *c = &p->cheapest[group];
 	int n = of->topo->n_ranks, first, all = program_demands(of, at, &first);
 	*cost = 0;
-	*dual_cost = 0;
 	forget(p);
 	for (int d = first; d < first + all; d++) {
 		int64_t one;
@@ -267,11 +266,8 @@ program_find(struct program *p, int group, int at, bool trees, const double *dua
 		if (trees)
 			TRY(cheapest_tree(c, of->coll == GATHER, &p->found[d - first]));
 		*cost += one;
-		for (int i = 0; i < c->n_used; i++) {
-			int l = c->used[i];
-			count(p, l, c->uses[l]);
-			*dual_cost += dual ? dual[l] * c->uses[l] : 0;
-		}
+		for (int i = 0; i < c->n_used; i++)
+			count(p, c->used[i], c->uses[c->used[i]]);
 	}
 	return OK;
 }

@@ -61,7 +61,6 @@ struct program {
 	struct concurrent_column *column;
 	int64_t *sum;		/* n_links: work space */
 	int *sum_row;
-	double *dual_of;	/* of links of a group: work space */
 	Tree *found;		/* the trees that program_find found, */
 	int *times, *used, n_used;	/* their links, and how often they use each */
 
@@ -70,6 +69,7 @@ struct program {
 	double scale;
 	bool perturbed, solved;
 	double *dual, *x, r;	/* of rows, x of trees, and the rate */
+	double bound, *best;	/* rate that prices of rows of links prove none to exceed: the least so far */
 
 	/* The basis: tight rows and basic columns, equally many. */
 	int n_basis, *tight, *basic, *tight_at;
@@ -88,11 +88,9 @@ Status program_close(struct program *p);
 /* The program of the next level, p->level, with all columns so far. */
 Status program_open(struct program *p);
 
-/* The cheapest trees of a bundle, by the prices that its group's search has: *cost, together, and under duals of links
- * (dual: of each of the group's; NULL). With `trees` they stay until the next call, and become a column unless they are
- * one. */
-Status program_find(struct program *p, int group, int at, bool trees, const double *dual, Wide *cost,
-    double *dual_cost);
+/* The cheapest trees of a bundle, by the prices that its group's search has: *cost, together. With `trees` they stay
+ * until the next call, and become a column unless they are one. */
+Status program_find(struct program *p, int group, int at, bool trees, Wide *cost);
 Status program_add_found(struct program *p, int group, int at, bool *added);
 
 /* Trees of a bundle: n demands from the first. */
