@@ -73,6 +73,7 @@ printf '{ "format": "blink-job", "version": 1, "grid": { "tp": 4, "dp": 2 }, "ph
 expect "a job over two servers" "$blinkc" advise -q --job "$work/eight.json" topologies/two-dgx1v.xml
 grep -q '^in order .* [1-9][0-9.]* times as long$' "$work/out" || not_ok "a job over two servers: $(cat "$work/out")"
 expect_exit "a job: no such file" 8 "$blinkc" advise --job "$work/none.json"
+expect_exit "a job and sizes of sets" 2 "$blinkc" advise --job examples/jobs/dgx1v.json -n 4
 expect_exit "a job for Slurm" 2 "$blinkc" advise --job examples/jobs/dgx1v.json --format slurm
 expect_exit "a job without a machine" 2 "$blinkc" advise --job "$work/eight.json"
 expect_exit "a job over more ranks than GPUs" 3 "$blinkc" advise --job examples/jobs/mi250.json dgx1v

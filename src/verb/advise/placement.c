@@ -83,6 +83,27 @@ put_json(const JobRequest *req, const Placements *found, const int *gpu, Text *o
 	json_file_end(&w);
 }
 
+/* What chooses sets of GPUs, or plans of them, has no effect on a job. */
+static Status
+check_options(Ctx *ctx, const Options *opt, const char *format)
+{
+	static const struct {
+		int option;
+		const char *name;
+	} of_sets[] = { { OPT_SIZES, "sizes" }, { OPT_GPUS, "gpus" }, { OPT_COLLECTIVE, "collective" },
+		{ OPT_ALGORITHM, "algorithm" }, { OPT_RADIX, "radix" }, { OPT_HIERARCHY, "hierarchy" },
+		{ OPT_JOBS, "jobs" }, { OPT_SYNTHETIC, "synthetic" } };
+	for (size_t i = 0; i < sizeof of_sets / sizeof *of_sets; i++)
+		if (opt->value[of_sets[i].option])
+			return fail(ctx, USAGE, "--%s: no use with --job: the job's file says what counts",
+			    of_sets[i].name);
+	if (strcmp(format, "slurm") == 0)
+		return fail(ctx, USAGE, "--format slurm: with --job want text or json");
+	if (opt->n_files > 1)
+		return fail(ctx, USAGE, "%d topologies: want one, or the one that the job names", opt->n_files);
+	return OK;
+}
+
 Status
 advise_job(Ctx *ctx, const Options *opt, const char *format)
 {
@@ -90,10 +111,7 @@ advise_job(Ctx *ctx, const Options *opt, const char *format)
 	Placements found;
 	Text out = { 0 };
 	int *gpu;
-	if (strcmp(format, "slurm") == 0)
-		return fail(ctx, USAGE, "--format slurm: with --job want text or json");
-	if (opt->n_files > 1)
-		return fail(ctx, USAGE, "%d topologies: want one, or the one that the job names", opt->n_files);
+	TRY(check_options(ctx, opt, format));
 	TRY(job_request(ctx, opt, opt->value[OPT_JOB], opt->n_files ? opt->file[0] : NULL, &req));
 	TRY(workload_place(ctx, req.workload, req.machine, req.gpu, req.n_gpus, &req.ask, &found));
 	TRY(NEW(ctx, gpu, req.workload->n_ranks));

@@ -8,7 +8,6 @@
 #include "workload/check.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* A call of a phase: all of its groups begin together. */
@@ -127,23 +126,25 @@ name_segments(struct phase_run *run)
 }
 
 /* When the last step of each call has arrived. */
-static void
+static Status
 find_ends(struct phase_run *run, const SimResult *result)
 {
+	ArenaMark mark = arena_mark(&run->ctx->scratch);
 	const SimPlan *plan = run->s->plan;
-	for (int c = 0; c < run->phase->n_calls; c++)
+	int *call_of, n = 0;
+	TRY(TEMP(run->ctx, call_of, plan->sched->n_segments));
+	for (int c = 0; c < run->phase->n_calls; c++) {
 		run->call[c].end = result->step ? run->call[c].begin * PS_PER_NS : -1;
-	for (int64_t i = 0; result->step && i < result->n_steps; i++) {
-		int segment = plan->hop[result->step[i].hop].segment, c = 0, n = 0;
-		for (int p = 0; c < run->phase->n_calls; c++) {
-			for (; p < run->call[c].first + run->call[c].n; p++)
-				n += run->part[p].plan->sched->n_segments;
-			if (segment < n)
-				break;
-		}
-		if (result->step[i].arrive > run->call[c].end)
-			run->call[c].end = result->step[i].arrive;
+		for (int p = run->call[c].first; p < run->call[c].first + run->call[c].n; p++)
+			for (int s = 0; s < run->part[p].plan->sched->n_segments; s++)
+				call_of[n++] = c;
 	}
+	for (int64_t i = 0; result->step && i < result->n_steps; i++) {
+		struct call_times *call = &run->call[call_of[plan->hop[result->step[i].hop].segment]];
+		call->end = result->step[i].arrive > call->end ? result->step[i].arrive : call->end;
+	}
+	arena_release(&run->ctx->scratch, mark);
+	return OK;
 }
 
 static Status
@@ -178,7 +179,7 @@ simulate_phase(struct phase_run *run, bool traced)
 	ask.steps = traced || result->n_steps <= LIMIT_SIM_KEPT;
 	if (ask.steps)
 		TRY(sim_run(run->ctx, plan, &ask, result));
-	find_ends(run, result);
+	TRY(find_ends(run, result));
 	for (int c = 0; c < run->phase->n_calls; c++)
 		if (run->call[c].n > 0)
 			TRY(simulate_alone(run, c, &ask));
