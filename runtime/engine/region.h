@@ -30,7 +30,7 @@ enum {
 };
 
 /* Bytes of the rings of a small call, and of a large one: memory is taken only where it is touched. */
-#define SMALL_BYTES ((size_t)128 << 10)
+#define SMALL_BYTES ((size_t)HOST_SMALL_BYTES)
 #define HALF_BYTES ((size_t)HOST_HALF_BYTES)
 #define ARENA_BYTES (CALLS * SMALL_BYTES + 2 * HALF_BYTES)
 

@@ -14,6 +14,7 @@ enum {
 	HOST_SLOTS_LEAST = 4,			/* chunks that a ring holds */
 	HOST_SLOTS_MOST = 32,
 	HOST_RINGS_BYTES = 4 << 20,		/* of all rings of a rank, unless they have SLOTS_LEAST slots each */
+	HOST_SMALL_BYTES = 128 << 10,		/* of them, at most, of a call that has one of many places */
 	HOST_HALF_BYTES = 32 << 20,		/* of them, at most */
 	HOST_STREAMING_BYTES = 4 << 20,		/* larger results are written past the caches */
 	HOST_NET_CHUNK_LEAST = 16 << 10,	/* over a network, as long as its rate is not known */

@@ -37,14 +37,14 @@ static const struct {
 } searched[] = {
 	{ offsetof(SimParameters, call), 1000, true }, { offsetof(SimParameters, task), 300, true },
 	{ offsetof(SimParameters, lane), 50, true }, { offsetof(SimParameters, wake), 3000, true },
-	{ offsetof(SimParameters, turn), 1000, true }, { offsetof(SimParameters, exchange), 40 * BYTES_PER_GB, true },
+	{ offsetof(SimParameters, turn), 1000, true }, { offsetof(SimParameters, reduce_step), 100, true },
+	{ offsetof(SimParameters, exchange), 60 * BYTES_PER_GB, true },
 	{ offsetof(SimParameters, memory_alone), 40 * BYTES_PER_GB, true },
 	{ offsetof(SimParameters, stream), 40 * BYTES_PER_GB, true },
 	{ offsetof(SimParameters, cache), 32 << 20, true },
 	{ offsetof(SimParameters, memory), 20 * BYTES_PER_GB, true },
 	{ offsetof(SimParameters, cached), 50 * BYTES_PER_GB, true },
 	{ offsetof(SimParameters, reduce), 60 * BYTES_PER_GB, true },
-	{ offsetof(SimParameters, reduce_step), 100, true }, { offsetof(SimParameters, near_cache), 1 << 20, true },
 	{ offsetof(SimParameters, call), 1000, false }, { offsetof(SimParameters, step), 1000, false },
 };
 

@@ -6,20 +6,21 @@
  * go on. Chunks and slots are those of the runtime (model/host_chunks.h). A chunk takes
  *
  *	`task`		once, `lane` for each rank that it comes from or goes to, and `reduce_step` if it is added up
- *	its bytes	in rings, by the rate `exchange`, each time that they are read or written; those of the callers'
- *			buffers in no time as far as the caches of the processors hold them (`near_cache`, of all
- *			together), else by `cached`, and
- *			by `memory` as far as they are more than `cache`, which other processors share that read there,
- *			but at most `memory_alone`; rings that are more than that, too; what is added, by `reduce`, for
- *			each operand but one. Results that are written past the caches (HOST_STREAMING_BYTES) go by
- *			`stream`
+ *	its bytes	each time that they are read or written, in rings or the callers' buffers: by `cached` as far as
+ *			caches have them, but by `exchange` in rings of small calls, which have so many places in turn
+ *			that no processor's own cache has them; else by `memory`, which other processors share that
+ *			read there, but at most `memory_alone`; results that are written past the caches
+ *			(HOST_STREAMING_BYTES) by `stream`; what is added, by `reduce`, for each operand but one
+ *
+ * Caches have what was touched lately: of a piece of memory 1 / (1 + B / `cache`), where B bytes have come from memory
+ * since. So of buffers that are used again and again and larger than the caches a part stays, as in caches that do not
+ * give up the oldest line first. Some calls are simulated, and the last one counts.
  *
  * Before that a rank makes the call, and when it can go on no more, it begins to wait for the end: both together take
- * `call` of its processor. A rank that can go on with nothing looks at
- * its flags. Where there are more ranks than `cores`, some share one, and take turns: who has nothing to do gives way
- * to the next, whether that has or not, and each turn takes `turn`. After 64 turns in vain, or a while alone, it sleeps
- * until there is something to do, and then takes `wake`. A rank's own block, that no tree carries, is copied when
- * nothing else is to do.
+ * `call` of its processor. A rank that can go on with nothing looks at its flags. Where there are more ranks than
+ * `cores`, some share one, and take turns: who has nothing to do gives way to the next, whether that has or not, and
+ * each turn takes `turn`. After 64 turns in vain, or a while alone, it sleeps until there is something to do, and then
+ * takes `wake`. A rank's own block, that no tree carries, is copied when nothing else is to do.
  *
  * Not simulated: that the kernel moves ranks between processors; turns of other programs, and of ranks that have ended
  * their call. */
@@ -28,7 +29,9 @@
 #include "schedule/schedule.h"
 #include "simulate/run.h"
 
-enum { OWN_COPY = 256 << 10, TURNS = 64, EVENT_NS = 200 };
+#include <math.h>
+
+enum { OWN_COPY = 256 << 10, TURNS = 64, EVENT_NS = 200, CALLS = 3, PIECES_MOST = 1 << 20 };
 
 enum { PATIENCE_NS = 30000 };		/* what 64 turns in vain take of a rank alone */
 
@@ -41,6 +44,7 @@ struct shared_task {
 	const RankTask *task;
 	int *from, *to;			/* tasks of others, by number */
 	int64_t bytes, chunk, n_chunks;
+	int input, output, ring;	/* first pieces, of each chunk, and of each slot */
 };
 
 struct shared_rank {
@@ -52,6 +56,8 @@ struct shared_rank {
 	int turns;			/* in vain */
 	bool begun, waits, slept;	/* it has made the call; and has begun to wait for its end */
 	int64_t at, since, own_left, own_chunk;	/* since: it waits */
+	int own_input, own_output;	/* pieces of its own block */
+	bool far;			/* what it does wants the memory */
 };
 
 /* A processor that several ranks share, by turns. */
@@ -73,8 +79,10 @@ struct shared {
 	int *publisher;			/* of each lane: its task */
 	struct shared_core *core;
 	int64_t chunk, slots, now;
-	double far;			/* part of the callers' buffers that no cache holds */
-	double slot_byte, input_byte, output_byte;	/* ps to read or write a byte */
+	bool streams, large;		/* results are written past the caches; rings have two places in turn */
+	int64_t call;
+	int n_pieces;
+	double *touched, from_memory;	/* bytes that have come from memory: when each piece was touched; so far */
 };
 
 /* ---- what there is to do ---- */
@@ -167,23 +175,6 @@ own_block(const struct shared *s, int r)
 	}
 }
 
-/* Of the callers' buffers. */
-static int64_t
-inputs(const struct shared *s)
-{
-	Collective coll = s->plan->sched->coll;
-	bool each = collective_reduces(coll) || coll == ALLTOALL;
-	return each ? s->n_ranks * s->ask->m : s->ask->m;
-}
-
-static int64_t
-outputs(const struct shared *s)
-{
-	Collective coll = s->plan->sched->coll;
-	bool each = coll == ALLREDUCE || coll == ALLTOALL || coll == ALLGATHER || coll == BROADCAST;
-	return each ? s->n_ranks * s->ask->m : s->ask->m;
-}
-
 /* The runtime writes results past the caches. */
 static bool
 streams(const struct shared *s)
@@ -193,39 +184,41 @@ streams(const struct shared *s)
 	return (whole ? s->ask->m : s->ask->m / s->n_ranks) > HOST_STREAMING_BYTES;
 }
 
-/* The part of `bytes`, which are used again in the next call, that a cache has no more. */
-static double
-missed(int64_t cache, int64_t bytes)
-{
-	return cache > 0 && bytes > cache ? 1 - (double)cache / (double)bytes : 0;
-}
-
 static double
 per_byte(int64_t rate)
 {
 	return rate ? (double)PS_PER_S / (double)rate : 0;
 }
 
-/* ps for a byte of the callers' buffers, which have `bytes` in all, as far as a cache has them. */
-static double
-user_byte(const SimParameters *p, int64_t bytes)
+/* Memory that ranks touch, in pieces: of each task the chunks of input and output, and the slots of its ring, which
+ * large calls have in two places by turns. Of very many no cache holds any. */
+static Status
+find_pieces(struct shared *s)
 {
-	double far = missed(p->cache, bytes), away = missed(p->near_cache, bytes);
-	return (away > far ? away - far : 0) * per_byte(p->cached);
-}
-
-/* Of rings. */
-static double
-slot_byte(const SimParameters *p, int64_t bytes)
-{
-	double far = missed(p->cache, bytes);
-	return (1 - far) * per_byte(p->exchange) + far * per_byte(p->memory);
+	int64_t n = 0, places = s->large ? 2 : 1;
+	for (int t = 0; t < s->n_tasks && n < PIECES_MOST; t++) {
+		struct shared_task *task = &s->task[t];
+		task->input = (int)n;
+		task->output = (int)(n += task->task->own ? task->n_chunks : 0);
+		task->ring = (int)(n += task->task->output ? task->n_chunks : 0);
+		n += task->task->n_to > 0 ? places * s->slots : 0;
+	}
+	for (int r = 0; r < s->n_ranks && n < PIECES_MOST; r++) {
+		int64_t own = (own_block(s, r) + OWN_COPY - 1) / OWN_COPY;
+		s->rank[r].own_input = (int)n;
+		s->rank[r].own_output = (int)(n + own);
+		n += 2 * own;
+	}
+	s->n_pieces = n < PIECES_MOST ? (int)n : 0;
+	TRY(TEMP(s->ctx, s->touched, s->n_pieces));
+	for (int i = 0; i < s->n_pieces; i++)
+		s->touched[i] = -INFINITY;
+	return OK;
 }
 
 static Status
 cut(struct shared *s)
 {
-	const SimParameters *p = &s->ask->p;
 	int64_t *bytes, longest = 0, steps = 0, rings = s->rank[0].prog->rings_max;
 	TRY(TEMP(s->ctx, bytes, s->plan->sched->n_segments));
 	sim_segment_bytes(s->plan, s->ask->m, bytes);
@@ -249,15 +242,9 @@ cut(struct shared *s)
 	s->out->n_steps = steps;
 	s->out->n_chunks = n;
 	s->out->chunk = longest < s->chunk ? longest : s->chunk;
-	s->slot_byte = slot_byte(p, s->n_ranks * rings * s->slots * s->chunk);
-	bool past = streams(s);
-	int64_t buffers = inputs(s) + (past ? 0 : outputs(s));
-	s->far = missed(p->cache, buffers);
-	s->input_byte = user_byte(p, buffers);
-	s->output_byte = past ? per_byte(p->stream) : s->input_byte + s->far * per_byte(p->memory);
-	for (int r = 0; r < s->n_ranks; r++)
-		s->rank[r].own_left = own_block(s, r);
-	return OK;
+	s->streams = streams(s);
+	s->large = rings * s->slots * s->chunk > HOST_SMALL_BYTES;
+	return find_pieces(s);
 }
 
 /* ---- what a rank can do ---- */
@@ -285,32 +272,85 @@ is_done(const struct shared *s, const struct shared_rank *rank)
 	return rank->own_left == 0;
 }
 
-/* ps for a byte of an input, which is slower while other processors read from the memory, too. */
+/* ps for a byte of memory, which is slower while other processors want it, too. */
 static double
-own_byte(const struct shared *s)
+memory_byte(const struct shared *s)
 {
 	const SimParameters *p = &s->ask->p;
-	int reading = 1;
-	for (int r = 0; r < s->n_ranks && s->far > 0; r++) {
-		const struct shared_rank *rank = &s->rank[r];
-		reading += rank->state == RANK_BUSY && rank->at > s->now
-		    && (rank->doing == DOES_COPY || (rank->doing >= 0 && s->task[rank->doing].task->own));
-	}
-	double shared = per_byte(p->memory) * reading / s->cores, alone = per_byte(p->memory_alone);
-	return s->input_byte + s->far * (shared > alone ? shared : alone);
+	int wanting = 1;
+	for (int r = 0; r < s->n_ranks; r++)
+		wanting += s->rank[r].state == RANK_BUSY && s->rank[r].at > s->now && s->rank[r].far;
+	double shared = per_byte(p->memory) * wanting / s->cores, alone = per_byte(p->memory_alone);
+	return shared > alone ? shared : alone;
+}
+
+/* The part of a piece that caches have no more. */
+static double
+missed(const struct shared *s, int64_t piece)
+{
+	if (s->ask->p.cache == 0)
+		return 0;
+	return s->n_pieces > 0 ? 1 - 1 / (1 + (s->from_memory - s->touched[piece]) / (double)s->ask->p.cache) : 1;
+}
+
+/* ps for a rank to read or write bytes of a piece, which caches have then; rate: where they have it already. */
+static double
+touch(struct shared *s, struct shared_rank *rank, int64_t piece, int64_t bytes, int64_t rate)
+{
+	double far = missed(s, piece), near = 1 - far;
+	rank->far = rank->far || far > 0.5;
+	s->from_memory += far * (double)bytes;
+	if (s->n_pieces > 0)
+		s->touched[piece] = s->from_memory;
+	return (double)bytes * (near * per_byte(rate) + (far > 0 ? far * memory_byte(s) : 0));
+}
+
+/* Of a result. */
+static double
+put_out(struct shared *s, struct shared_rank *rank, int64_t piece, int64_t bytes)
+{
+	if (!s->streams)
+		return touch(s, rank, piece, bytes, s->ask->p.cached);
+	if (s->n_pieces > 0)
+		s->touched[piece] = -INFINITY;
+	return (double)bytes * per_byte(s->ask->p.stream);
 }
 
 static int64_t
-chunk_time(const struct shared *s, const struct shared_task *t)
+slot_of(const struct shared *s, const struct shared_task *publisher, int64_t chunk)
+{
+	return publisher->ring + (s->large ? s->call % 2 * s->slots : 0) + chunk % s->slots;
+}
+
+static int64_t
+chunk_time(struct shared *s, struct shared_rank *rank, const struct shared_task *t)
 {
 	const SimParameters *p = &s->ask->p;
 	int64_t left = t->bytes - t->chunk * s->chunk, bytes = left < s->chunk ? left : s->chunk;
-	double slots = t->task->n_from + (t->task->n_to > 0);
 	int64_t added = collective_reduces(s->plan->sched->coll) ? t->task->n_from + t->task->own - 1 : 0;
+	int64_t ring = s->large ? p->cached : p->exchange;
 	int lanes = t->task->n_from + t->task->n_to;
-	return (p->task + lanes * p->lane + (added > 0 ? p->reduce_step : 0)) * PS_PER_NS
-	    + (int64_t)((double)bytes * (slots * s->slot_byte + t->task->own * own_byte(s)
-	    + t->task->output * s->output_byte)) + (added > 0 ? time_at_rate(bytes * added, p->reduce) : 0);
+	double time = (double)((p->task + lanes * p->lane + (added > 0 ? p->reduce_step : 0)) * PS_PER_NS);
+	rank->far = false;
+	if (t->task->own)
+		time += touch(s, rank, t->input + t->chunk, bytes, p->cached);
+	for (int i = 0; i < t->task->n_from; i++)
+		time += touch(s, rank, slot_of(s, &s->task[t->from[i]], t->chunk), bytes, ring);
+	if (t->task->n_to > 0)
+		time += touch(s, rank, slot_of(s, t, t->chunk), bytes, ring);
+	if (t->task->output)
+		time += put_out(s, rank, t->output + t->chunk, bytes);
+	return (int64_t)time + (added > 0 ? time_at_rate(bytes * added, p->reduce) : 0);
+}
+
+/* Of the rank's own block. */
+static int64_t
+copy_time(struct shared *s, struct shared_rank *rank)
+{
+	int64_t at = rank->own_left / OWN_COPY - (rank->own_left % OWN_COPY == 0), bytes = rank->own_chunk;
+	rank->far = false;
+	double time = touch(s, rank, rank->own_input + at, bytes, s->ask->p.cached);
+	return (int64_t)(time + put_out(s, rank, rank->own_output + at, bytes));
 }
 
 /* ---- processors ---- */
@@ -406,7 +446,7 @@ proceed(struct shared *s, struct shared_rank *rank)
 	for (int pass = 0; pass < 2; pass++, rank->cursor = rank->first) {
 		for (; rank->cursor < rank->end; rank->cursor++) {
 			if (can_go_on(s, &s->task[rank->cursor])) {
-				run_at(s, rank, rank->cursor, chunk_time(s, &s->task[rank->cursor]));
+				run_at(s, rank, rank->cursor, chunk_time(s, rank, &s->task[rank->cursor]));
 				rank->turns = 0;
 				return;
 			}
@@ -414,7 +454,7 @@ proceed(struct shared *s, struct shared_rank *rank)
 	}
 	if (rank->own_left > 0) {
 		rank->own_chunk = rank->own_left < OWN_COPY ? rank->own_left : OWN_COPY;
-		run_at(s, rank, DOES_COPY, (int64_t)((double)rank->own_chunk * (own_byte(s) + s->output_byte)));
+		run_at(s, rank, DOES_COPY, copy_time(s, rank));
 		return;
 	}
 	if (!rank->waits) {
@@ -455,14 +495,17 @@ first_event(const struct shared *s)
 }
 
 /* All ranks make the call at once. */
-static Status
+static void
 begin(struct shared *s)
 {
-	TRY(TEMP(s->ctx, s->core, s->cores));
-	for (int c = 0; c < s->cores; c++)
-		TRY(TEMP(s->ctx, s->core[c].queue, s->n_ranks + 1));
+	for (int t = 0; t < s->n_tasks; t++)
+		s->task[t].chunk = 0;
 	for (int r = 0; r < s->n_ranks; r++) {
-		s->rank[r].cursor = s->rank[r].first;
+		struct shared_rank *rank = &s->rank[r];
+		rank->cursor = rank->first;
+		rank->own_left = own_block(s, r);
+		rank->turns = 0;
+		rank->begun = rank->waits = false;
 		s->rank[r].slept = s->n_ranks - s->cores > r % s->cores;
 		if (s->core[r % s->cores].busy) {
 			queue_up(s, &s->rank[r]);
@@ -472,14 +515,13 @@ begin(struct shared *s)
 			s->rank[r].slept = false;
 		}
 	}
-	return OK;
 }
 
 static Status
 simulate(struct shared *s)
 {
 	struct shared_rank *rank;
-	TRY(begin(s));
+	begin(s);
 	while ((rank = first_event(s))) {
 		s->now = rank->at;
 		if (s->now > SIM_TIME_MOST / 2)
@@ -490,7 +532,21 @@ simulate(struct shared *s)
 			return fail_asked(s->ctx, LIMIT, "budget", "%s: a message of %lld bytes: want more time",
 			    s->plan->sched->topo->name, (long long)s->ask->m);
 	}
-	s->out->time = s->now;
+	return OK;
+}
+
+/* Calls one after the other, until the caches have what they have at every further one. */
+static Status
+simulate_all(struct shared *s)
+{
+	TRY(TEMP(s->ctx, s->core, s->cores));
+	for (int c = 0; c < s->cores; c++)
+		TRY(TEMP(s->ctx, s->core[c].queue, s->n_ranks + 1));
+	for (s->call = 0; s->call < CALLS; s->call++) {
+		int64_t began = s->now;
+		TRY(simulate(s));
+		s->out->time = s->now - began;
+	}
 	return OK;
 }
 
@@ -525,7 +581,7 @@ sim_shared(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 	TRY(count_lanes(&s));
 	TRY(join_tasks(&s));
 	TRY(cut(&s));
-	TRY(simulate(&s));
+	TRY(simulate_all(&s));
 	arena_release(&ctx->run, programs);
 	arena_release(&ctx->scratch, mark);
 	*out = result;

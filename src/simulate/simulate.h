@@ -78,29 +78,30 @@ extern const Names executor_names;
 	    "how ranks are joined") \
 	X(task, "task", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 100, \
 	    "by_memory: of each chunk that a rank moves (us)", "host: fitted to two cores of an EPYC") \
-	X(lane, "lane", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 150, \
+	X(lane, "lane", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 30, \
 	    "by_memory: of each chunk, for each rank that it comes from or goes to (us)", "host: as task") \
-	X(wake, "wake", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 3500, \
+	X(wake, "wake", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 1350, \
 	    "by_memory: of a processor to a rank that sleeps, or that shares it and makes its call (us)", \
 	    "host: as task") \
-	X(turn, "turn", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 2500, \
+	X(turn, "turn", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 1200, \
 	    "by_memory: of a processor from one rank to the next (us)", "host: as task") \
-	X(near_cache, "near_cache", 1, 0, LIMIT_MESSAGE, 0, 0, 2 << 20, \
-	    "by_memory: bytes that the caches of the processors' own hold together; 0: any number", "host: as task") \
-	X(cached, "cached", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(36000000000), \
-	    "by_memory: bytes of the callers' buffers that a processor reads or writes in a second where these do " \
-	    "not hold them (GB/s); 0: any number", "host: as task") \
-	X(exchange, "exchange", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(48000000000), \
-	    "by_memory: the same of rings, which ranks share (GB/s); 0: any number", "host: as task") \
-	X(memory, "memory", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(22000000000), \
+	X(cached, "cached", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(126000000000), \
+	    "by_memory: bytes that a processor reads or writes in a second where caches hold them (GB/s); 0: any " \
+	    "number", \
+	    "host: as task") \
+	X(exchange, "exchange", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(60000000000), \
+	    "by_memory: the same of rings of small calls, which have many places in turn (GB/s); 0: any number", \
+	    "host: as task") \
+	X(memory, "memory", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(27000000000), \
 	    "by_memory: the same of what no cache holds, with all processors busy (GB/s); 0: any number", \
 	    "host: as task") \
-	X(memory_alone, "memory_alone", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(40000000000), \
+	X(memory_alone, "memory_alone", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(38000000000), \
 	    "by_memory: as memory, of a processor while no other reads there (GB/s); 0: any number", "host: as task") \
-	X(stream, "stream", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(75000000000), \
+	X(stream, "stream", BYTES_PER_GB, 0, LIMIT_CAPACITY_MAX, 0, 0, INT64_C(47000000000), \
 	    "by_memory: the same of results that are written past the caches (GB/s); 0: any number", "host: as task") \
-	X(cache, "cache", 1, 0, LIMIT_MESSAGE, 0, 0, 16 << 20, \
-	    "by_memory: bytes of ranks that all caches hold together; 0: any number", "host: as task")
+	X(cache, "cache", 1, 0, LIMIT_MESSAGE, 0, 0, 22 << 20, \
+	    "by_memory: bytes that come from memory until half of what caches held is gone; 0: any number", \
+	    "host: as task")
 
 /* Of each link class: efficiency of kernel, copy, host in millionths of the capacity; latency of a link where its
  * topology has none, ns; where the values come from. */

@@ -235,21 +235,27 @@ takes() { # NAME US OPTIONS: of a message of 1000 bytes
 	fi
 }
 for n in 2 3; do "$blinkc" -q --synthetic "gpu:$n switch:1" -c broadcast -a chain -o "$work/chain$n.json"; done
-# A byte in a ring takes 1 ns: the root writes one, who forwards reads and writes, the last reads. Half of a call comes
-# before, half when a rank begins to wait.
-shares() { # CORES TASK LANE
-	echo "{\"host\": {\"by_memory\": 1, \"cores\": $1, \"call\": 1, \"task\": $2, \"lane\": $3, \"exchange\": 1,
-		\"turn\": 10, \"wake\": 5}}" >"$work/p.json"
+# A byte takes 1 ns each time: the root reads its input and writes a ring, who forwards reads one and writes its own and
+# the output, the last reads and writes. Half of a call comes before, half when a rank begins to wait.
+shares() { # CORES TASK LANE [CACHE [EXCHANGE]]
+	echo "{\"host\": {\"by_memory\": 1, \"cores\": $1, \"call\": 1, \"task\": $2, \"lane\": $3, \"cached\": 1,
+		\"exchange\": ${5:-1}, \"turn\": 10, \"wake\": 5, \"cache\": ${4:-0},
+		\"memory\": 0.5, \"memory_alone\": 0.25}}" >"$work/p.json"
 }
 shares 3 1 0
-takes "two ranks that share memory" 4.5 "$work/chain2.json"
-takes "three" 7.5 "$work/chain3.json"
+takes "two ranks that share memory" 6.5 "$work/chain2.json"
+takes "three" 10.5 "$work/chain3.json"
 shares 3 1 1
-takes "each rank that a chunk comes from or goes to" 11.5 "$work/chain3.json"
+takes "each rank that a chunk comes from or goes to" 14.5 "$work/chain3.json"
 shares 3 40 0
-takes "the others sleep meanwhile, and wake up" 134.5 "$work/chain3.json"
+takes "the others sleep meanwhile, and wake up" 137.5 "$work/chain3.json"
 shares 1 1 0
-takes "three on one processor, whose first turns take as long as waking up" 25 "$work/chain3.json"
+takes "three on one processor, whose first turns take as long as waking up" 30 "$work/chain3.json"
+shares 3 1 0 1
+takes "nearly all from memory, where caches hold a byte, for one processor at a time" 18.4958 "$work/chain2.json"
+shares 3 1 0 0 0.5
+takes "rings of small calls, by a rate of their own" 8.5 "$work/chain2.json"
+shares 1 1 0
 expect_exit "no trace of them" 2 "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 \
 	"$work/chain3.json" --trace "$work/t.trace"
 expect "no critical path" "$blinkc" simulate --executor host --parameters "$work/p.json" --size 1000 "$work/chain3.json"
@@ -298,7 +304,7 @@ fits "of links" \
 	'{"host": {"at_once": 0, "call": 50, "step": 20, "efficiency": {"nvlink": 0.5}, "latency": {"nvlink": 9}}}' \
 	'{"host": {"at_once": 0}}'
 fits "of ranks that share memory" \
-	'{"host": {"by_memory": 1, "cores": 2, "call": 6, "task": 3, "turn": 9, "exchange": 11, "cached": 20}}' \
+	'{"host": {"by_memory": 1, "cores": 2, "call": 6, "task": 3, "turn": 9, "cached": 20}}' \
 	'{"host": {"by_memory": 1, "cores": 2}}'
 refuses() { # NAME TEXT MESSAGE
 	printf '%b' "$2" >"$work/times.csv"
