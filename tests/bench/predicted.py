@@ -6,14 +6,16 @@ usage: make bench-predicted [BENCH_PREDICTED="..."], as root, which links and th
 Ranks are processes of this machine. `memory`: they share its memory. `links`: each is in a network namespace with a
 link of a known rate to one switch, in either direction (tests/bench/links.py), and they reach each other by TCP. All
 ranks make each call at the same time; a call takes from the first that begins to the last that ends. Of a point, which
-is a schedule and a size, the median of the calls of a process counts, and of several processes that are started anew
-the median of these. Ranks have a real-time priority, so that other programs do not count; over shared memory each is
-bound to a processor, in turn, and processors do not sleep between calls.
+is a schedule and a size, the lower quartile of the calls of a process counts, and of several processes that are started
+anew the least of these: what else a machine does, and the machines beside it, only take time, often for minutes. So all
+points are measured once, in an order of its own each time, before any is measured again. Ranks have a real-time
+priority, so that other programs do not count; over shared memory each is bound to a processor, in turn, and processors
+do not sleep between calls.
 
 blinkc fit is given some of the schedules, and blinkc simulate all of them. Printed are the share of points whose
-simulated time is within 15 % of what was measured, by ranks, sizes, collectives and algorithms; how many of a point's
-own repetitions are that near to each other, which is what a prediction can reach; the worst points; and how often the
-algorithm with the least simulated time is the fastest that was measured.
+simulated time is within 15 % of what was measured, by ranks, sizes, collectives and algorithms; in how many two
+processes, and the least of either half of them, are that near to each other, which is what a prediction can reach; the
+worst points; and how often the algorithm with the least simulated time is the fastest that was measured.
 """
 import argparse
 import collections
@@ -22,6 +24,7 @@ import hashlib
 import json
 import math
 import os
+import random
 import shutil
 import signal
 import statistics
@@ -40,7 +43,7 @@ ALGORITHMS = ("trees,onehop,threephase,ring,shared-ring,reducescatter-allgather,
               "double-binary-tree,scatter-allgather,halving-doubling,recursive-doubling,bruck,hierarchical-ring,bine")
 # Where the search of blinkc fit begins. Over a network a message is on its way while the next begins: a link has one
 # after the other. Adding is beside that.
-FIRST = {"memory": {"by_memory": 1, "call": 0.5, "reduce": 80},
+FIRST = {"memory": {"by_memory": 1, "call": 0.2, "reduce": 150},
          "links": {"call": 5, "step": 20, "at_once": 2, "reduce": 0, "by_length": 1, "burst": int(BURST),
                    "efficiency": {"nvlink": links.GOODPUT}, "latency": {"nvlink": 20}}}
 
@@ -115,18 +118,24 @@ def awake(args):
             process.wait()
 
 
+def quartile(took):
+    return sorted(took)[(len(took) - 1) // 4]
+
+
 def measure(args, build, plans, lab_of):
-    """Point: the median of each process."""
+    """Point: the lower quartile of each process."""
     points = collections.defaultdict(list)
     sizes = [bytes_of(size) for size in args.sizes.split(",")]
-    for _ in range(args.repeat):
+    for turn in range(args.repeat):
         for n, files in plans.items():
             lab = lab_of(n)
+            order = list(files.items())
+            random.Random(turn).shuffle(order)
             try:
                 with awake(args):
-                    for (collective, algorithm), path in files.items():
+                    for (collective, algorithm), path in order:
                         for size, took in run(args, build, n, collective, path, sizes, lab).items():
-                            points[Point(n, collective, algorithm, size)].append(statistics.median(took))
+                            points[Point(n, collective, algorithm, size)].append(quartile(took))
             finally:
                 if lab:
                     lab.close()
@@ -153,7 +162,7 @@ def fit(args, build, plans, points, folder):
     names = names_of(points)
     with open(times, "w") as file:
         for point in sorted(point for point in points if is_given(args, names, point)):
-            file.write(f"{plans[point.ranks][point[1:3]]},{point.size},{statistics.median(points[point]):.3f}\n")
+            file.write(f"{plans[point.ranks][point[1:3]]},{point.size},{min(points[point]):.3f}\n")
     if not args.parameters:
         done = subprocess.run([f"{build}/blinkc", "fit", times, "--parameters", given, "-o", fitted],
                               capture_output=True, text=True)
@@ -198,10 +207,11 @@ def choice(points, measured, predicted):
 
 
 def report(args, points, predicted):
-    measured = {point: statistics.median(took) for point, took in points.items()}
+    measured = {point: min(took) for point, took in points.items()}
     names = names_of(points)
     held = [] if args.parameters else [point for point in points if not is_given(args, names, point)]
     again = [near(a, b) for took in points.values() for a, b in zip(took, took[1:])]
+    halves = [near(min(took[::2]), min(took[1::2])) for took in points.values() if len(took) > 1]
     print(f"# {'':34} points  within {round(100 * NEAR - 100)} %  simulated / measured")
     for what, field in ("all", None), ("ranks", 0), ("bytes", 3), ("collective", 1), ("algorithm", 2):
         for value in sorted({point[field] for point in points}) if field is not None else [""]:
@@ -212,7 +222,8 @@ def report(args, points, predicted):
     if held:
         print(f"# of the {len(held)} that blinkc fit was not given: "
               f"{share([near(predicted[p], measured[p]) for p in held])}")
-    print(f"# two repetitions of the same measurement: {share(again)} within {round(100 * NEAR - 100)} % of each other")
+    print(f"# two processes: {share(again)} within {round(100 * NEAR - 100)} % of each other, the least of two halves "
+          f"of them {share(halves)}")
     loss = choice(points, measured, predicted)
     if loss:
         worst = max(loss, key=loss.get)
@@ -280,8 +291,8 @@ def main():
             plans = {n: schedules(build, args, n, folder) for n in map(int, args.ranks.split(","))}
             points = kept(args.kept) if args.kept else measure(
                 args, build, plans, lambda n: open_lab(build, args, n, folder) if args.transport == "links" else None)
-            print(f"# {args.transport}: {os.cpu_count()} processors, the median of {args.times} calls or fewer, "
-                  f"{args.repeat} times")
+            print(f"# {args.transport}: {os.cpu_count()} processors, the lower quartile of {args.times} calls or "
+                  f"fewer, the least of {args.repeat} processes")
             got = report(args, points, predict(build, plans, points, fit(args, build, plans, points, folder)))
         except RuntimeError as error:
             print(f"failed: {error}")

@@ -13,31 +13,33 @@
  * machine's clock. */
 #include "meet.h"
 
+#include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 enum { LIMIT_SECONDS = 120, CALLS_LEAST = 3 };
 
 /* Of the calls of one size, after which there are no more than CALLS_LEAST. */
-#define CALLS_SECONDS 1.0
+#define CALLS_SECONDS 0.3
 
 /* Calls that come first, as memory of each place for short ones is taken when it is needed; fewer of those that take
  * long. */
 enum { CALLS_FIRST = 18 };
 
-#define FIRST_SECONDS 0.2
+#define FIRST_SECONDS 0.1
 #define SOON_SECONDS 1e-3
 #define LOOK_SECONDS 200e-6
-#define REST_LEAST 200e-6
-#define REST_MOST 1e-3
 
 /* Sums of whole numbers that float holds. */
 static void
@@ -136,11 +138,39 @@ take_processor(int rank, int processors, bool alone)
 	prctl(PR_SET_TIMERSLACK, 1);
 }
 
-/* sizes: bytes, separated by commas. Calls that take long are fewer; all ranks know of the longest. Who has ended its
- * call first rests a while, so that it takes no turns from those that have not. */
-static void
-print_calls(const char *name, blinkComm_t comm, int rank, int n, char *sizes, int times)
+/* A number that all ranks of this machine count up. */
+static uint32_t *
+shared_number(const char *directory)
 {
+	char path[4096];
+	snprintf(path, sizeof path, "%s/ended", directory);
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	uint32_t *number = MAP_FAILED;
+	if (fd >= 0 && ftruncate(fd, sizeof *number) == 0)
+		number = mmap(NULL, sizeof *number, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (number == MAP_FAILED)
+		need(blinkSystemError, "ended", path);
+	close(fd);
+	return number;
+}
+
+/* Who has ended its call sleeps until all have, so that it takes no turns from those that have not; without a timer,
+ * which takes a virtual machine some us to set. */
+static void
+rest(uint32_t *ended, uint32_t all)
+{
+	uint32_t now = __atomic_add_fetch(ended, 1, __ATOMIC_SEQ_CST);
+	if (now == all)
+		syscall(SYS_futex, ended, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	for (; now != all; now = __atomic_load_n(ended, __ATOMIC_SEQ_CST))
+		syscall(SYS_futex, ended, FUTEX_WAIT, now, NULL, NULL, 0);
+}
+
+/* sizes: bytes, separated by commas. Calls that take long are fewer; all ranks know of the longest. */
+static void
+print_calls(const char *directory, const char *name, blinkComm_t comm, int rank, int n, char *sizes, int times)
+{
+	uint32_t *ended = shared_number(directory), calls = 0;
 	int processors = (int)sysconf(_SC_NPROCESSORS_ONLN);
 	bool alone = processors >= n;
 	take_processor(rank, processors, alone);
@@ -159,7 +189,7 @@ print_calls(const char *name, blinkComm_t comm, int rank, int n, char *sizes, in
 			need_call(blinkCommWait(comm, 0), "wait", comm);
 			double end = seconds(CLOCK_MONOTONIC), took = end - start;
 			if (!alone)
-				sleep_until(end + (took + REST_LEAST < REST_MOST ? took + REST_LEAST : REST_MOST));
+				rest(ended, ++calls * (uint32_t)n);
 			if (i >= 0)
 				printf("%s %.0f %.0f\n", size, start * 1e9, end * 1e9);
 			spent = i == 0 ? 0 : spent + (float)took;
@@ -237,7 +267,7 @@ main(int argc, char **argv)
 	if (strcmp(argv[4], "cut") == 0) {
 		failed = until_cut(comm, rank, argv[3], data, count);
 	} else if (strcmp(argv[4], "calls") == 0 && argc > 7) {
-		print_calls(argv[7], comm, rank, n, argv[5], times);
+		print_calls(argv[3], argv[7], comm, rank, n, argv[5], times);
 	} else {
 		reduce(comm, rank, n, data, count);
 		if (strcmp(argv[4], "rate") == 0)
