@@ -73,7 +73,7 @@ COUNTS = $(if $(COVERAGE),$(if $(filter-out tests/virtual_gpu/%,$(filter runtime
 
 # The runtime is loaded into other programs: it must not need GLPK (GPL-3), nor what only the compiler uses. The linker takes
 # from these folders what it refers to (src/LAYERS says which they are).
-SHARED_SRC = $(foreach d, base model topology graph schedule msccl format, $(wildcard src/$d/*.c src/$d/*/*.c)) \
+SHARED_SRC = $(foreach d, base model topology graph schedule msccl mscclpp format, $(wildcard src/$d/*.c src/$d/*/*.c)) \
 	src/simulate/parameters.c
 COMPILER_SRC = $(filter-out src/main.c $(SHARED_SRC), $(wildcard src/*.c src/*/*.c src/*/*/*.c src/*/*/*/*.c))
 RUNTIME_SRC = $(filter-out runtime/perf/% runtime/nccl/% runtime/nccl_tuner/%,$(wildcard runtime/*.c runtime/*/*.c))

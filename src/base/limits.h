@@ -82,6 +82,7 @@ enum {
 	LIMIT_MSCCL_CELLS = 1 << 22,	/* chunks of all buffers: 64 GPUs with as many */
 	LIMIT_MSCCL_BYTES = 1 << 28,	/* of their values in a run */
 	LIMIT_MSCCL_CLOCKS = 1 << 26,	/* steps times threadblocks: clocks of 4 bytes */
+	LIMIT_MSCCLPP_SHARES = 64,	/* threadblocks that share the ranges of an operation of MSCCL++ */
 	LIMIT_CALLS = 64,		/* calls of a phase of a job, and phases */
 	LIMIT_RANK_CALLS = 8,		/* calls at once of one rank: each has a communicator, and at least one block of
 					 * a GPU, of the quarter that communicators share */

@@ -1,5 +1,6 @@
 #include "format/file_kind.h"
 
+#include "format/mscclpp/mscclpp.h"
 #include "format/sniff.h"
 
 #include <string.h>
@@ -67,7 +68,7 @@ kind_of_json(const char *data, size_t size)
 	static const char key[] = "\"format\"";
 	const char *found = memmem(data, size, key, sizeof key - 1);
 	if (!found)
-		return FILE_OTHER;
+		return mscclpp_is(data, size) ? FILE_MSCCLPP : FILE_OTHER;
 	struct head head = { found, size - (size_t)(found - data) };
 	head = skip_blanks(skip(head, sizeof key - 1));
 	head = skip_blanks(skip(head, begins(head, ":")));

@@ -24,6 +24,7 @@
 	X(FILE_NCCL, "a topology of NCCL or RCCL") \
 	X(FILE_NCCL_GRAPH, "a graph dump of NCCL (NCCL_GRAPH_DUMP_FILE)") \
 	X(FILE_MSCCL, "an algorithm of MSCCL") \
+	X(FILE_MSCCLPP, "a plan of MSCCL++") \
 	X(FILE_HWLOC, "a topology of hwloc") \
 	X(FILE_NVIDIA_SMI, "output of nvidia-smi topo -m") \
 	X(FILE_ROCM_SMI, "output of rocm-smi --showtopo") \

@@ -59,56 +59,20 @@ run_lay_out(struct run *run, int64_t *n_cells)
 	return OK;
 }
 
-/* What rank g's input holds at chunk c: a place of the whole message, unless each rank has its own. */
-static int
-input_place(const Msccl *algo, int g, int c)
-{
-	return algo->coll == ALLGATHER || algo->coll == GATHER ? g * msccl_block_chunks(algo) + c : c;
-}
-
 Status
 run_fill(struct run *run, int64_t n_cells)
 {
 	const Msccl *algo = run->algo;
 	int n = msccl_expected_chunks(algo, MSCCL_INPUT);
-	run->words = (algo->n_gpus + 63) / 64;
-	run->value_size = sizeof(Value) + (size_t)run->words * sizeof(uint64_t);
-	if (n_cells * (int64_t)run->value_size > LIMIT_MSCCL_BYTES)
-		return fail(run->ctx, LIMIT, "%s: %lld chunks in all buffers, of %d GPUs", run->label,
-		    (long long)n_cells, algo->n_gpus);
-	TRY(TEMP(run->ctx, run->value, (size_t)n_cells * run->value_size));
-	TRY(TEMP(run->ctx, run->cell, n_cells));
-	for (int64_t c = 0; c < n_cells; c++) {
-		value_of(run, c)->place = PLACE_NONE;
-		value_of(run, c)->twice = NOT_TWICE;
-		run->cell[c].wrote.block = -1;
-	}
+	run->values = (Values){ .coll = algo->coll, .n_ranks = algo->n_gpus, .fine = 1,
+		.block = msccl_block_chunks(algo) };
+	TRY(values_make(run->ctx, run->label, &run->values, n_cells));
+	TRY(cells_make(run->ctx, &run->cells, n_cells));
 	for (int g = 0; g < algo->n_gpus; g++) {
 		if ((algo->coll == SCATTER) && algo->gpu[g].chunks[MSCCL_INPUT] == 0)
 			continue;
-		for (int c = 0; c < n; c++) {
-			Value *value = value_of(run, run->base[g * N_MSCCL_BUFFERS + MSCCL_INPUT] + c);
-			value->place = input_place(algo, g, c);
-			value->ranks[g / 64] |= UINT64_C(1) << g % 64;
-		}
+		for (int c = 0; c < n; c++)
+			values_give(&run->values, run->base[g * N_MSCCL_BUFFERS + MSCCL_INPUT] + c, g, c);
 	}
 	return OK;
-}
-
-/* to = to op from */
-void
-run_reduce(const struct run *run, Value *to, const Value *from)
-{
-	if (to->place == PLACE_NONE || from->place == PLACE_NONE)
-		to->place = PLACE_NONE;
-	else if (to->place != from->place)
-		to->place = PLACE_MIXED;
-	if (from->twice != NOT_TWICE)
-		to->twice = from->twice;
-	for (int w = 0; w < run->words; w++) {
-		uint64_t both = to->ranks[w] & from->ranks[w];
-		if (both && to->twice == NOT_TWICE)
-			to->twice = w * 64 + __builtin_ctzll(both);
-		to->ranks[w] |= from->ranks[w];
-	}
 }

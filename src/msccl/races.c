@@ -2,9 +2,9 @@
 #include "msccl/state.h"
 
 static Status
-report_race(struct run *run, const struct block *b, const struct access *other, int64_t cell, bool writes, bool wrote)
+report_race(struct run *run, const struct block *b, const Access *other, int64_t cell, bool writes, bool wrote)
 {
-	const struct block *o = &run->block[other->block];
+	const struct block *o = &run->block[other->actor];
 	const int64_t *base = &run->base[b->gpu * N_MSCCL_BUFFERS];
 	const MscclStep *step = &b->block->step[b->at];
 	int buffer = cell >= base[MSCCL_SCRATCH] ? MSCCL_SCRATCH : MSCCL_OUTPUT;
@@ -21,50 +21,25 @@ report_race(struct run *run, const struct block *b, const struct access *other, 
 	    run->in_place ? " (in place)" : "");
 }
 
-static bool
-is_before(const struct block *b, const struct access *access)
+static Access
+access_of(const struct block *b, int self)
 {
-	return access->block < 0 || b->clock[access->block] >= access->clock;
+	return (Access){ .actor = self, .time = b->clock[self], .step = b->at };
 }
 
 Status
 run_note_read(struct run *run, struct block *b, int self, int64_t at)
 {
-	struct cell *cell = &run->cell[at];
-	struct access *read = cell->reads;
-	if (!is_before(b, &cell->wrote))
-		TRY(report_race(run, b, &cell->wrote, at, false, true));
-	while (read && read->block != self)
-		read = read->next;
-	if (!read) {
-		read = run->unused;
-		if (read)
-			run->unused = read->next;
-		else
-			TRY(TEMP(run->ctx, read, 1));
-		read->next = cell->reads;
-		cell->reads = read;
-	}
-	read->block = self;
-	read->clock = b->clock[self];
-	read->step = b->at;
-	return OK;
+	Access other;
+	TRY(cells_read(run->ctx, &run->cells, at, access_of(b, self), b->clock, &other));
+	return other.actor < 0 ? OK : report_race(run, b, &other, at, false, true);
 }
 
 Status
 run_note_write(struct run *run, struct block *b, int self, int64_t at)
 {
-	struct cell *cell = &run->cell[at];
-	if (!is_before(b, &cell->wrote))
-		TRY(report_race(run, b, &cell->wrote, at, true, true));
-	while (cell->reads) {
-		struct access *read = cell->reads;
-		if (!is_before(b, read))
-			TRY(report_race(run, b, read, at, true, false));
-		cell->reads = read->next;
-		read->next = run->unused;
-		run->unused = read;
-	}
-	cell->wrote = (struct access){ self, b->clock[self], b->at, NULL };
-	return OK;
+	Access other;
+	bool wrote;
+	cells_write(&run->cells, at, access_of(b, self), b->clock, b->clock, &other, &wrote);
+	return other.actor < 0 ? OK : report_race(run, b, &other, at, true, wrote);
 }

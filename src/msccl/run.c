@@ -15,9 +15,7 @@
  * dependencies and messages orders. Each threadblock has a vector clock, which messages and dependencies carry. That a
  * sender waits for a free slot orders things, too, but does not count: how many there are is up to the executor.
  * Without races all runs have the same result, so the values of this one are those of all.
- *
- * A value is the place in the message that it belongs to and the set of ranks that have contributed; a rank that is in
- * it twice stays wrong forever, as sums only grow. */
+ */
 #include "msccl/state.h"
 #include "base/limits.h"
 
@@ -89,7 +87,7 @@ can_go_on(const struct run *run, const struct block *b)
 static Value *
 message(const struct run *run, const struct connection *c, int64_t k)
 {
-	return (Value *)(c->value + (size_t)(k % run->slots) * run->value_size);
+	return (Value *)(c->value + (size_t)(k % run->slots) * run->values.size);
 }
 
 /* What a step does with one chunk. */
@@ -103,7 +101,7 @@ move(struct run *run, struct block *b, int self, Value *moved)
 	b->clock[self]++;
 	if (op->receives) {
 		join(run, b->clock, b->in->clock + (size_t)(b->in->n_received % run->slots) * (size_t)run->n_blocks);
-		memcpy(moved, message(run, b->in, b->in->n_received++), run->value_size);
+		memcpy(moved, message(run, b->in, b->in->n_received++), run->values.size);
 		enqueue(run, b->in->from);
 	}
 	/* A chunk that is copied to itself, in place, stays as it is. */
@@ -112,21 +110,21 @@ move(struct run *run, struct block *b, int self, Value *moved)
 	if (op->reads) {
 		TRY(run_note_read(run, b, self, src));
 		if (op->receives)
-			run_reduce(run, moved, value_of(run, src));
+			values_reduce(&run->values, moved, values_at(&run->values, src));
 		else
-			memcpy(moved, value_of(run, src), run->value_size);
+			memcpy(moved, values_at(&run->values, src), run->values.size);
 	}
 	if (op->writes) {
 		TRY(run_note_write(run, b, self, dst));
 		if (s->op == MSCCL_REDUCE)
-			run_reduce(run, value_of(run, dst), moved);
+			values_reduce(&run->values, values_at(&run->values, dst), moved);
 		else
-			memcpy(value_of(run, dst), moved, run->value_size);
+			memcpy(values_at(&run->values, dst), moved, run->values.size);
 	}
 	if (op->sends) {
 		memcpy(b->out->clock + (size_t)(b->out->n_sent % run->slots) * (size_t)run->n_blocks, b->clock,
 		    (size_t)run->n_blocks * sizeof(int));
-		memcpy(message(run, b->out, b->out->n_sent++), moved, run->value_size);
+		memcpy(message(run, b->out, b->out->n_sent++), moved, run->values.size);
 		enqueue(run, b->out->to);
 	}
 	return OK;
@@ -202,6 +200,30 @@ report_deadlock(struct run *run, int t)
 	    length > SHOWN ? ", and so on, back to it" : "", run->slots, run->slots == 1 ? "" : "s");
 }
 
+/* ---- the result ---- */
+
+static Status
+check_result(struct run *run)
+{
+	char where[80] = "";
+	Wrong wrong = values_wrong(&run->values, run->base + MSCCL_OUTPUT, N_MSCCL_BUFFERS,
+	    msccl_expected_chunks(run->algo, MSCCL_OUTPUT));
+	run->list->root = wrong.root;
+	if (wrong.n == 0)
+		return OK;
+	const Access *wrote = &run->cells.cell[run->base[wrong.rank * N_MSCCL_BUFFERS + MSCCL_OUTPUT]
+	    + wrong.cell].wrote;
+	int line = run->algo->gpu[wrong.rank].line;
+	if (wrote->actor >= 0) {
+		const MscclBlock *b = run->block[wrote->actor].block;
+		line = b->step[wrote->step].line;
+		snprintf(where, sizeof where, ", tb %d, step %d", b->id, wrote->step);
+	}
+	return msccl_find(run->ctx, run->list, MSCCL_RULE_RESULT, MSCCL_ALL, line,
+	    "gpu %d%s: chunk %d of its output holds %s: want %s (%d chunk%s wrong%s)", wrong.rank, where, wrong.cell,
+	    wrong.holds, wrong.want, wrong.n, wrong.n == 1 ? " is" : "s are", run->in_place ? ", in place" : "");
+}
+
 /* ---- all of it ---- */
 
 static Status
@@ -214,7 +236,7 @@ connect(struct run *run, struct block *b, int self)
 		if (o->gpu != peer->id || o->block->recv != b->gpu || o->block->channel != b->block->channel)
 			continue;
 		TRY(TEMP(run->ctx, c, 1));
-		TRY(TEMP(run->ctx, c->value, (size_t)run->slots * run->value_size));
+		TRY(TEMP(run->ctx, c->value, (size_t)run->slots * run->values.size));
 		TRY(TEMP(run->ctx, c->clock, (size_t)run->slots * (size_t)run->n_blocks));
 		c->from = self;
 		c->to = t;
@@ -278,7 +300,7 @@ run_all(struct run *run)
 	TRY(run_lay_out(run, &n_cells));
 	TRY(run_fill(run, n_cells));
 	TRY(make_blocks(run));
-	moved = arena_array(&run->ctx->scratch, 1, run->value_size);
+	moved = arena_array(&run->ctx->scratch, 1, run->values.size);
 	if (!moved)
 		return fail_memory(run->ctx);
 	for (int t = 0; t < run->n_blocks; t++)
@@ -295,7 +317,7 @@ run_all(struct run *run)
 	for (int t = 0; t < run->n_blocks; t++)
 		if (run->block[t].at < run->block[t].block->n_steps)
 			return report_deadlock(run, t);
-	return run->raced || run->slots == 1 ? OK : run_check_result(run);
+	return run->raced || run->slots == 1 ? OK : check_result(run);
 }
 
 Status

@@ -1,11 +1,13 @@
-/* blinkc lint: what is implausible in topologies, and which rules algorithms of MSCCL break. */
+/* blinkc lint: what is implausible in topologies, and which rules algorithms of MSCCL and plans of MSCCL++ break. */
 #include "base/array.h"
 #include "base/file.h"
 #include "format/file_kind.h"
 #include "format/format.h"
 #include "format/msccl/msccl.h"
+#include "format/mscclpp/mscclpp.h"
 #include "format/xml_schema.h"
 #include "msccl/msccl.h"
+#include "mscclpp/mscclpp.h"
 #include "topology/lint.h"
 #include "verb/request.h"
 #include "verb/verb.h"
@@ -16,7 +18,7 @@ struct lint {
 	const Options *opt;
 	Finding *found;
 	int n, room;
-	int machines, algorithms, wrong, findings;	/* wrong: files that are neither */
+	int machines, algorithms, plans, wrong, findings;	/* wrong: files that are neither */
 	Status status;			/* of the first of these */
 };
 
@@ -65,6 +67,20 @@ keep_msccl(Ctx *ctx, struct lint *lint, const char *path, const MscclFinding *on
 	return keep(ctx, lint, &finding);
 }
 
+/* "exit: gpu 1 may end before ..." */
+static Status
+keep_mscclpp(Ctx *ctx, struct lint *lint, const char *path, const MscclppFinding *one)
+{
+	Text text = { 0 };
+	text_printf(&text, "%s: %s", mscclpp_rule_name(one->rule), one->text);
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = mscclpp_rule_name(one->rule),
+		.message = text_keep(&ctx->run, &text) };
+	if (!finding.message)
+		return fail_memory(ctx);
+	lint->findings++;
+	return keep(ctx, lint, &finding);
+}
+
 /* ":12: schema: Element 'link': The attribute 'to' is required but missing" */
 static Status
 keep_fault(Ctx *ctx, struct lint *lint, const char *path, const XmlFault *one)
@@ -93,10 +109,11 @@ keep_error(Ctx *ctx, struct lint *lint, const char *path, Status status, const c
 
 /* What a file is, and what was found in it. */
 struct linted {
-	bool is_msccl;
+	bool is_msccl, is_mscclpp;
 	LintFinding *found, *of_model;
 	int n, n_of_model;
 	MscclFindings of_msccl;
+	MscclppFindings of_mscclpp;
 	XmlFault *fault;
 	int n_faults;
 };
@@ -123,6 +140,15 @@ lint_msccl(Ctx *own, const char *label, const Text *in, struct linted *out)
 	return msccl_lint(own, label, algo, &out->of_msccl);
 }
 
+static Status
+lint_mscclpp(Ctx *own, const char *label, const Text *in, struct linted *out)
+{
+	Mscclpp *plan;
+	out->is_mscclpp = true;
+	TRY(mscclpp_read(own, label, in->data, in->size, &plan));
+	return mscclpp_lint(own, label, plan, &out->of_mscclpp);
+}
+
 /* Its reader would say the first fault again. */
 static Status
 lint_text(Ctx *own, const Options *opt, const char *label, const Text *in, struct linted *out)
@@ -134,6 +160,8 @@ lint_text(Ctx *own, const Options *opt, const char *label, const Text *in, struc
 		return OK;
 	if (msccl_is(in->data, in->size))
 		return lint_msccl(own, label, in, out);
+	if (file_kind(in->data, in->size) == FILE_MSCCLPP)
+		return lint_mscclpp(own, label, in, out);
 	TRY(read_topology(own, opt, label, in, &machine));
 	TRY(topo_lint(own, machine, &out->found, &out->n));
 	return topo_lint_model(own, machine, ~0u, &out->of_model, &out->n_of_model);
@@ -167,7 +195,9 @@ keep_all(Ctx *ctx, struct lint *lint, const char *path, const struct linted *one
 		lint->status = lint->wrong++ ? lint->status : BAD_INPUT;
 	for (int i = 0; i < one->of_msccl.n; i++)
 		TRY(keep_msccl(ctx, lint, path, &one->of_msccl.finding[i]));
-	return one->n + one->n_of_model + one->of_msccl.n + one->n_faults ? OK
+	for (int i = 0; i < one->of_mscclpp.n; i++)
+		TRY(keep_mscclpp(ctx, lint, path, &one->of_mscclpp.finding[i]));
+	return one->n + one->n_of_model + one->of_msccl.n + one->of_mscclpp.n + one->n_faults ? OK
 	    : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
 }
 
@@ -181,7 +211,7 @@ lint_one(Ctx *ctx, struct lint *lint, const char *argument)
 	Status kept;
 	ctx_init(&own);
 	Status status = read_and_lint(&own, lint->opt, argument, &one);
-	*(one.is_msccl ? &lint->algorithms : &lint->machines) += 1;
+	*(one.is_msccl ? &lint->algorithms : one.is_mscclpp ? &lint->plans : &lint->machines) += 1;
 	if (status == OK)
 		kept = keep_all(ctx, lint, path, &one);
 	else
@@ -214,10 +244,13 @@ summarise(const struct lint *lint, char summary[120])
 	int n = 0;
 	if (lint->machines)
 		n = snprintf(summary, 120, "%d machine%s%s", lint->machines, lint->machines == 1 ? "" : "s",
-		    lint->algorithms ? ", " : ": ");
+		    lint->algorithms || lint->plans ? ", " : ": ");
 	if (lint->algorithms)
-		n += snprintf(summary + n, (size_t)(120 - n), "%d algorithm%s of MSCCL: ", lint->algorithms,
-		    lint->algorithms == 1 ? "" : "s");
+		n += snprintf(summary + n, (size_t)(120 - n), "%d algorithm%s of MSCCL%s", lint->algorithms,
+		    lint->algorithms == 1 ? "" : "s", lint->plans ? ", " : ": ");
+	if (lint->plans)
+		n += snprintf(summary + n, (size_t)(120 - n), "%d plan%s of MSCCL++: ", lint->plans,
+		    lint->plans == 1 ? "" : "s");
 	n += lint->findings ? snprintf(summary + n, (size_t)(120 - n), "%d finding%s", lint->findings,
 	    lint->findings == 1 ? "" : "s") : snprintf(summary + n, (size_t)(120 - n), "no findings");
 	if (lint->wrong)

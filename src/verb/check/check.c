@@ -9,6 +9,7 @@
 #include "verb/check/changes.h"
 #include "verb/check/check.h"
 #include "verb/check/msccl.h"
+#include "verb/check/mscclpp.h"
 #include "verb/progress.h"
 #include "verb/request.h"
 #include "verb/shipped.h"
@@ -167,10 +168,10 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 }
 
 static Status
-check_algorithm(Ctx *ctx, const struct check *check, const Item *item, const Text *in)
+check_algorithm(Ctx *ctx, const struct check *check, const Item *item, FileKind kind, const Text *in)
 {
 	Text text = { 0 };
-	Status status = check_msccl(ctx, item->path, in, check->json, &text);
+	Status status = (kind == FILE_MSCCL ? check_msccl : check_mscclpp)(ctx, item->path, in, check->json, &text);
 	return keep_summary(ctx, status, &text, check->verbose ? check->summary[item->named] : NULL);
 }
 
@@ -205,8 +206,8 @@ check_item(Ctx *ctx, void *of, int i)
 	Status status = item->named < 0 ? file_read_regular(ctx, item->path, &in)
 	    : schedule_file(ctx, item->path, &in);
 	FileKind kind = status == OK ? file_kind(in.data, in.size) : FILE_OTHER;
-	if (status == OK && item->named >= 0 && kind == FILE_MSCCL)
-		status = check_algorithm(ctx, check, item, &in);
+	if (status == OK && item->named >= 0 && (kind == FILE_MSCCL || kind == FILE_MSCCLPP))
+		status = check_algorithm(ctx, check, item, kind, &in);
 	else if (status == OK && kind == FILE_PHASES)
 		status = check_phases(ctx, item->path, &in);
 	else if (status == OK)
