@@ -209,6 +209,11 @@ Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput 
 Status sched_write_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status sched_note_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
+/* A plan for the executor of MSCCL++ (mscclpp/mscclpp.h), out of place; it passes mscclpp_check.
+ * Fails: INFEASIBLE the schedule has parts; LIMIT, naming what MSCCL++ has no room for. Memory: scratch. */
+Status sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+Status sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+
 /* Chakra execution traces: the file of one rank, for a message of in->bytes.
  * Fails: INFEASIBLE the schedule has parts; LIMIT too many messages. */
 Status sched_write_chakra(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
@@ -226,6 +231,7 @@ typedef struct {
 
 #define SCHEDULE_COMPACT "compact"
 #define SCHEDULE_MSCCL "msccl"
+#define SCHEDULE_MSCCLPP "mscclpp"
 
 extern const ScheduleFormat schedule_formats[];
 const ScheduleFormat *schedule_format(const char *name);

@@ -1,7 +1,6 @@
 /* A schedule as an algorithm of MSCCL.
  *
- * Chunks. The executors cut the message into chunks of equal size. So segments lie on a common grid: the least common
- * multiple K of the denominators of their ends, as parts of a block, is the number of chunks of a block.
+ * Chunks. The executors cut the message into chunks of equal size, so segments lie on a common grid (segments.h).
  *
  * Steps. Each hop of a tree is a step that sends, at one end, and one that receives, or receives and reduces, at the
  * other. Leaves send from the input; sums and what a rank needs lie in the output, all else in scratch of its own. A
@@ -17,6 +16,7 @@
  * threadblock. */
 #include "format/format.h"
 #include "format/msccl/msccl.h"
+#include "format/msccl/segments.h"
 
 #include "base/array.h"
 #include "base/limits.h"
@@ -63,34 +63,6 @@ name_of(const struct writer *w)
 	return w->sched->topo->name;
 }
 
-/* ---- the grid ---- */
-
-static Status
-find_grid(struct writer *w)
-{
-	int64_t k = 1, most = LIMIT_MSCCL_CHUNKS / (collective_has_blocks(w->sched->coll) ? w->n : 1);
-	for (int s = 0; s < w->sched->n_segments; s++) {
-		Frac end[2];
-		sched_block_extent(w->sched, &w->sched->segment[s], &end[0], &end[1]);
-		for (int i = 0; i < 2; i++) {
-			int64_t times = end[i].den / gcd64(k, end[i].den);
-			if (times > most / k)
-				return fail(w->ctx, LIMIT, "%s: segments end at multiples of less than 1/%lld of a "
-				    "block: want at most %lld chunks, as offsets in MSCCL XML have 16 bits; see "
-				    "--tolerance", name_of(w), (long long)most, (long long)most);
-			k *= times;
-		}
-	}
-	w->block_chunks = (int)k;
-	for (int s = 0; s < w->sched->n_segments; s++) {
-		Frac begin, end;
-		sched_block_extent(w->sched, &w->sched->segment[s], &begin, &end);
-		w->offset[s] = (int)(begin.num * (k / begin.den));
-		w->count[s] = (int)(end.num * (k / end.den)) - w->offset[s];
-	}
-	return OK;
-}
-
 /* ---- the order ---- */
 
 static int
@@ -102,19 +74,11 @@ by_time(const void *a, const void *b)
 	return x->segment != y->segment ? x->segment - y->segment : x->index - y->index;
 }
 
-/* Does data move, and not only come to where it is already? has: of each rank. */
-static bool
-moves(const struct writer *w, const Edge *e, bool up, const bool *has)
-{
-	return collective_reduces(w->sched->coll) ? up || has[e->src] : has[e->src] && !has[e->dst];
-}
-
 static Status
 list_hops(struct writer *w, int s, int *time, bool *has)
 {
 	const Tree *tree = &w->sched->segment[s].tree;
-	int holder = collective_holder(w->sched->coll, w->n, w->sched->root,
-	    sched_segment_block(w->sched, &w->sched->segment[s]));
+	int holder = segment_holder(w->sched, s);
 	for (int r = 0; r < w->n; r++) {
 		time[r] = 0;
 		has[r] = holder == EVERY_RANK || holder == r;
@@ -122,7 +86,7 @@ list_hops(struct writer *w, int s, int *time, bool *has)
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
 		const Edge *e = tree_hop(tree, i);
-		if (!moves(w, e, up, has))
+		if (!hop_moves(w->sched, e, up, has))
 			continue;
 		int after = up && time[e->dst] > time[e->src] ? time[e->dst] : time[e->src];
 		time[e->dst] = after + 1;
@@ -203,17 +167,6 @@ wait_for(struct writer *w, int g, const MscclBlock *b, const struct value *value
 	w->algo->gpu[g].block[value->block].step[value->step].has_dep = true;
 }
 
-static bool
-serves(const struct writer *w, int s, int r)
-{
-	const Segment *seg = &w->sched->segment[s];
-	int needer = collective_needer(w->sched->coll, w->n, w->sched->root, sched_segment_block(w->sched, seg));
-	bool named = seg->n_to == 0;
-	for (int i = 0; i < seg->n_to; i++)
-		named |= seg->to[i] == r;
-	return named && (needer == EVERY_RANK || needer == r);
-}
-
 /* Where a rank puts what it makes of the segment. */
 static Status
 make_place(struct writer *w, int s, int r, struct value *out)
@@ -223,7 +176,7 @@ make_place(struct writer *w, int s, int r, struct value *out)
 	TRY(sched_segment_extent(w->ctx, w->sched, &w->sched->segment[s], &extent));
 	*out = (struct value){ .there = true, .buffer = MSCCL_OUTPUT, .block = -1, .step = -1,
 		.offset = (int)extent.recv_block * w->block_chunks + w->offset[s] };
-	if (serves(w, s, r))
+	if (segment_serves(w->sched, s, r))
 		return OK;
 	out->buffer = MSCCL_SCRATCH;
 	out->offset = *scratch;
@@ -273,14 +226,14 @@ static Status
 add_inputs(struct writer *w, int s)
 {
 	const Segment *seg = &w->sched->segment[s];
-	int holder = collective_holder(w->sched->coll, w->n, w->sched->root, sched_segment_block(w->sched, seg));
+	int holder = segment_holder(w->sched, s);
 	Extent extent;
 	TRY(sched_segment_extent(w->ctx, w->sched, seg, &extent));
 	for (int r = 0; r < w->n; r++) {
 		w->value[s * w->n + r] = (struct value){ .there = holder == EVERY_RANK || holder == r,
 			.buffer = MSCCL_INPUT, .block = -1, .step = -1,
 			.offset = (int)extent.send_block * w->block_chunks + w->offset[s] };
-		if (holder == r && serves(w, s, r))
+		if (holder == r && segment_serves(w->sched, s, r))
 			TRY(add_copy(w, s, r));
 	}
 	return OK;
@@ -427,7 +380,8 @@ convert(struct writer *w)
 {
 	MscclFindings found;
 	TRY(start(w));
-	TRY(find_grid(w));
+	TRY(segments_grid(w->ctx, w->sched, LIMIT_MSCCL_CHUNKS, "as offsets in MSCCL XML have 16 bits",
+	    &w->block_chunks, w->offset, w->count));
 	TRY(order_hops(w));
 	TRY(build_any(w));
 	Status status = msccl_check(w->ctx, name_of(w), w->algo, &found);

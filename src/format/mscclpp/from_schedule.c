@@ -1,0 +1,801 @@
+/* A schedule as an execution plan of MSCCL++.
+ *
+ * Pieces. Each segment is cut into as many equal pieces as threadblocks suffice for, at most PIECES, since one
+ * threadblock does not fill a fast link. Pieces lie on the grid of segments (segments.h).
+ *
+ * Threadblocks. In the tree of a piece, a rank whose children send it summands has a threadblock that collects: it reads
+ * them from the children's memory, adds its own, and writes the sum into its output, or scratch if it does not need
+ * it. A rank that others copy from has a threadblock that forwards: it writes into their memory. At the root one
+ * threadblock does both, in one operation. All others only say that they have begun, and wait for the end: of all
+ * pieces together in few threadblocks. So a leaf of a tree does nothing.
+ *
+ *            collect                    collect and forward             forward
+ *   input --> [rre] --> output ---------> [rres] --> outputs ----------> [put] --> outputs of leaves
+ *               ^ inputs of leaves          ^ outputs, inputs of children
+ *
+ * Between servers, port channels put: summands into scratch of the parent, which adds them from there.
+ *
+ * Units. All of it is in a pipeline: for each unit of the piece, a threadblock waits for those before it in the tree and
+ * signals those after it. So deep trees work on many units at once. Leaves are signalled once, at the end.
+ *
+ * Begin and end. Nobody accesses the memory of a rank before a signal of it, and a rank ends after a signal of those who
+ * have accessed its memory, as the next call may come at once. All such signals come first, and in each pipeline a
+ * threadblock waits only for those that are earlier in the tree: so there is no deadlock. */
+#include "format/format.h"
+#include "format/msccl/segments.h"
+#include "format/mscclpp/mscclpp.h"
+
+#include "base/array.h"
+#include "base/limits.h"
+#include "mscclpp/mscclpp.h"
+#include "schedule/schedule.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PIECES = 4, BLOCKS = 64, EASY_BLOCKS = 32, GROUP = MSCCLPP_MAX_OP_CHANNELS, UNIT = 128 << 10, ALIGNMENT = 16 };
+
+/* Channels of a threadblock for one purpose. */
+struct list {
+	int n[MSCCLPP_PORT + 1], id[MSCCLPP_PORT + 1][MSCCLPP_MAX_CHANNELS];
+};
+
+/* Ranges of other ranks, with the channels of ports. */
+struct ranges {
+	int n, room;
+	MscclppRange *range;
+	int *channel, channel_room;
+};
+
+/* A threadblock, and what it has to do. */
+struct work {
+	int rank, piece;	/* piece -1: it only begins and ends */
+	bool collects, forwards;
+	MscclppBlock *block;
+	struct list begin_signal, begin_wait, unit_wait, unit_signal, end_signal, end_wait;
+	struct ranges read, add, write, put, put_signal;	/* memory; scratch; memory; by ports */
+	int *passive;		/* of each type and rank: the channel to its threadblock that begins and ends, + 1 */
+	int op_room;
+};
+
+/* A rank in the tree of a piece. */
+struct node {
+	bool holds, made;	/* has it the data, or a summand, in its input; in `place`, after a while */
+	int from;		/* the rank that it copies from; -1: none */
+	int parent;		/* that its sum goes to; -1: none */
+	MscclppBuffer buffer;
+	int input, place;	/* chunks */
+	int collect, forward;	/* numbers of its threadblocks; -1: none */
+};
+
+struct hop {
+	int src, dst;
+	bool reduces, port;
+};
+
+struct writer {
+	Ctx *ctx;
+	const Schedule *sched;
+	int n, n_pieces, pieces, block_chunks;	/* pieces: of a segment */
+	int *offset, *count;		/* of each segment, on the grid of one piece each */
+	struct node *node;		/* of each piece and rank */
+	struct hop **hop;		/* of each piece */
+	int *n_hops;
+	int n_work, work_room;
+	struct work *work;
+	int *idle;			/* of each rank: its last threadblock that begins and ends; -1: none */
+	Mscclpp *plan;
+	int *block_room, *remote_room, *peer_room;	/* of each rank */
+	const char *too_many;		/* what does not fit; NULL: all does */
+	int at_rank;
+};
+
+static const char *
+name_of(const struct writer *w)
+{
+	return w->sched->topo->name;
+}
+
+static void
+set_too_many(struct writer *w, int rank, const char *what)
+{
+	if (!w->too_many) {
+		w->too_many = what;
+		w->at_rank = rank;
+	}
+}
+
+/* ---- trees ---- */
+
+static bool
+is_port(const struct writer *w, int a, int b)
+{
+	return w->sched->topo->vertex[a].node != w->sched->topo->vertex[b].node;
+}
+
+static struct node *
+node_of(const struct writer *w, int p, int r)
+{
+	return &w->node[(int64_t)p * w->n + r];
+}
+
+static int
+piece_count(const struct writer *w, int p)
+{
+	return w->count[p / w->pieces];
+}
+
+/* Where a rank puts what it makes of the piece. */
+static Status
+make_place(struct writer *w, int p, int r)
+{
+	struct node *node = node_of(w, p, r);
+	int s = p / w->pieces, *scratch = &w->plan->gpu[r].chunks[MSCCLPP_SCRATCH];
+	Extent extent;
+	if (node->made)
+		return OK;
+	node->made = true;
+	TRY(sched_segment_extent(w->ctx, w->sched, &w->sched->segment[s], &extent));
+	node->buffer = segment_serves(w->sched, s, r) ? MSCCLPP_OUTPUT : MSCCLPP_SCRATCH;
+	node->place = ((int)extent.recv_block * w->block_chunks + w->offset[s]) * w->pieces
+	    + p % w->pieces * w->count[s];
+	if (node->buffer == MSCCLPP_OUTPUT)
+		return OK;
+	node->place = *scratch;
+	*scratch += w->count[s];
+	if (*scratch > LIMIT_MSCCL_CHUNKS)
+		set_too_many(w, r, "chunks of scratch");
+	return OK;
+}
+
+static Status
+list_hops(struct writer *w, int p, bool *has)
+{
+	int s = p / w->pieces, holder = segment_holder(w->sched, s);
+	const Tree *tree = &w->sched->segment[s].tree;
+	Extent extent;
+	TRY(sched_segment_extent(w->ctx, w->sched, &w->sched->segment[s], &extent));
+	for (int r = 0; r < w->n; r++) {
+		has[r] = holder == EVERY_RANK || holder == r;
+		*node_of(w, p, r) = (struct node){ .holds = has[r], .from = -1, .parent = -1, .collect = -1,
+			.forward = -1, .input = ((int)extent.send_block * w->block_chunks + w->offset[s]) * w->pieces
+			    + p % w->pieces * w->count[s] };
+	}
+	w->n_hops[p] = 0;
+	TRY(TEMP(w->ctx, w->hop[p], tree->n_up + tree->n_down));
+	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
+		bool up = i < tree->n_up;
+		const Edge *e = tree_hop(tree, i);
+		if (!hop_moves(w->sched, e, up, has))
+			continue;
+		has[e->dst] = true;
+		struct hop *hop = &w->hop[p][w->n_hops[p]++];
+		*hop = (struct hop){ e->src, e->dst, up && collective_reduces(w->sched->coll),
+			is_port(w, e->src, e->dst) };
+		if (hop->reduces)
+			node_of(w, p, e->src)->parent = e->dst;
+		else
+			node_of(w, p, e->dst)->from = e->src;
+		TRY(make_place(w, p, e->dst));
+	}
+	return OK;
+}
+
+/* ---- threadblocks ---- */
+
+static Status
+new_work(struct writer *w, int rank, int piece, int *out)
+{
+	MscclppGpu *gpu = &w->plan->gpu[rank];
+	if (gpu->n_blocks == BLOCKS)
+		set_too_many(w, rank, "threadblocks");
+	TRY(GROW_TEMP(w->ctx, w->work, w->n_work, w->work_room));
+	TRY(GROW_TEMP(w->ctx, gpu->block, gpu->n_blocks, w->block_room[rank]));
+	struct work *work = &w->work[w->n_work];
+	*work = (struct work){ .rank = rank, .piece = piece };
+	TRY(TEMP(w->ctx, work->passive, 2 * w->n));
+	TRY(TEMP(w->ctx, work->block, 1));
+	work->block->id = gpu->n_blocks++;
+	for (int t = 0; t < N_MSCCLPP_CHANNELS; t++)
+		TRY(TEMP(w->ctx, work->block->channel[t], MSCCLPP_MAX_CHANNELS));
+	for (int t = 0; t <= MSCCLPP_PORT; t++)
+		TRY(TEMP(w->ctx, work->block->remote[t], MSCCLPP_MAX_CHANNELS));
+	*out = w->n_work++;
+	return OK;
+}
+
+/* Who collects, and who forwards. A leaf whose parent is in another server puts. */
+static Status
+list_work(struct writer *w, int p)
+{
+	for (int r = 0; r < w->n; r++) {
+		struct node *node = node_of(w, p, r);
+		bool collects = node->parent >= 0 && is_port(w, r, node->parent), forwards = false;
+		for (int i = 0; i < w->n_hops[p]; i++) {
+			collects |= w->hop[p][i].reduces && w->hop[p][i].dst == r;
+			forwards |= !w->hop[p][i].reduces && w->hop[p][i].src == r;
+		}
+		if (collects)
+			TRY(new_work(w, r, p, &node->collect));
+		if (forwards && (!collects || node->from >= 0))
+			TRY(new_work(w, r, p, &node->forward));
+		else if (forwards)
+			node->forward = node->collect;
+		if (collects)
+			w->work[node->collect].collects = true;
+		if (forwards)
+			w->work[node->forward].forwards = true;
+	}
+	return OK;
+}
+
+/* ---- channels ---- */
+
+static void
+list_add(struct list *list, int type, int id)
+{
+	if (list->n[type] < MSCCLPP_MAX_CHANNELS)
+		list->id[type][list->n[type]++] = id;
+}
+
+/* At one end: the number of the channel in its threadblock. */
+static Status
+add_end(struct writer *w, struct work *work, int type, int peer, int *id)
+{
+	MscclppGpu *gpu = &w->plan->gpu[work->rank];
+	MscclppBlock *b = work->block;
+	TRY(GROW_TEMP(w->ctx, gpu->peer[type], gpu->n_channels[type], w->peer_room[2 * work->rank + type]));
+	gpu->peer[type][gpu->n_channels[type]] = peer;
+	*id = b->n_channels[type];
+	if (*id == MSCCLPP_MAX_CHANNELS)
+		set_too_many(w, work->rank, type == MSCCLPP_PORT ? "port channels of a threadblock"
+		    : "memory channels of a threadblock");
+	else
+		b->channel[type][b->n_channels[type]++] = gpu->n_channels[type];
+	gpu->n_channels[type]++;
+	return OK;
+}
+
+static Status
+connect(struct writer *w, int a, int b, int type, int *id_a, int *id_b)
+{
+	TRY(add_end(w, &w->work[a], type, w->work[b].rank, id_a));
+	return add_end(w, &w->work[b], type, w->work[a].rank, id_b);
+}
+
+/* A rank that only begins and ends, for this threadblock of another: one channel for all that there is between them. */
+static Status
+connect_passive(struct writer *w, int a, int rank, int type)
+{
+	int id, other, *idle = &w->idle[rank];
+	if (w->work[a].passive[type * w->n + rank])
+		return OK;
+	if (*idle < 0 || w->work[*idle].block->n_channels[type] == MSCCLPP_MAX_CHANNELS)
+		TRY(new_work(w, rank, -1, idle));
+	TRY(connect(w, a, *idle, type, &id, &other));
+	w->work[a].passive[type * w->n + rank] = id + 1;
+	list_add(&w->work[a].begin_wait, type, id);
+	list_add(&w->work[a].end_signal, type, id);
+	list_add(&w->work[*idle].begin_signal, type, other);
+	list_add(&w->work[*idle].end_wait, type, other);
+	return OK;
+}
+
+/* The number of this buffer of another rank in a threadblock. */
+static Status
+get_remote(struct writer *w, struct work *work, int type, int rank, MscclppBuffer buffer, int *id)
+{
+	MscclppGpu *gpu = &w->plan->gpu[work->rank];
+	MscclppBlock *b = work->block;
+	int i = 0;
+	while (i < gpu->n_remotes && (gpu->remote[i].rank != rank || gpu->remote[i].buffer != buffer
+	    || gpu->remote[i].types != 1u << type))
+		i++;
+	if (i == gpu->n_remotes) {
+		TRY(GROW_TEMP(w->ctx, gpu->remote, gpu->n_remotes, w->remote_room[work->rank]));
+		gpu->remote[gpu->n_remotes++] = (MscclppRemote){ rank, buffer, 1u << type };
+	}
+	for (*id = 0; *id < b->n_remotes[type]; (*id)++)
+		if (b->remote[type][*id] == i)
+			return OK;
+	if (*id == MSCCLPP_MAX_CHANNELS)
+		set_too_many(w, work->rank, "buffers of other ranks that a threadblock accesses");
+	else
+		b->remote[type][b->n_remotes[type]++] = i;
+	return OK;
+}
+
+static Status
+add_range(struct writer *w, struct ranges *ranges, MscclppRange range, int channel)
+{
+	TRY(GROW_TEMP(w->ctx, ranges->range, ranges->n, ranges->room));
+	TRY(GROW_TEMP(w->ctx, ranges->channel, ranges->n, ranges->channel_room));
+	ranges->range[ranges->n] = range;
+	ranges->channel[ranges->n++] = channel;
+	return OK;
+}
+
+static Status
+add_remote(struct writer *w, struct work *work, struct ranges *ranges, int type, int rank, MscclppBuffer buffer,
+    int index, int channel)
+{
+	int id;
+	TRY(get_remote(w, work, type, rank, buffer, &id));
+	return add_range(w, ranges, (MscclppRange){ .where = MSCCLPP_REMOTE, .id = id, .index = index,
+		.size = piece_count(w, work->piece) }, channel);
+}
+
+/* ---- hops ---- */
+
+/* The parent reads a summand from memory. The child may end when it has. */
+static Status
+add_read(struct writer *w, int p, const struct hop *hop)
+{
+	struct node *child = node_of(w, p, hop->src);
+	int parent = node_of(w, p, hop->dst)->collect, id, other;
+	bool inner = child->collect >= 0;
+	if (!inner)
+		TRY(connect_passive(w, parent, hop->src, MSCCLPP_MEMORY));
+	TRY(add_remote(w, &w->work[parent], &w->work[parent].read, MSCCLPP_MEMORY, hop->src,
+	    inner ? child->buffer : MSCCLPP_INPUT, inner ? child->place : child->input, 0));
+	if (!inner)
+		return OK;
+	TRY(connect(w, parent, child->collect, MSCCLPP_MEMORY, &id, &other));
+	list_add(&w->work[parent].unit_wait, MSCCLPP_MEMORY, id);
+	list_add(&w->work[parent].end_signal, MSCCLPP_MEMORY, id);
+	list_add(&w->work[child->collect].unit_signal, MSCCLPP_MEMORY, other);
+	list_add(&w->work[child->collect].end_wait, MSCCLPP_MEMORY, other);
+	return OK;
+}
+
+/* The child puts a summand into scratch of its parent, which has begun. */
+static Status
+add_port_summand(struct writer *w, int p, const struct hop *hop)
+{
+	int parent = node_of(w, p, hop->dst)->collect, child = node_of(w, p, hop->src)->collect, id, other;
+	int *scratch = &w->plan->gpu[hop->dst].chunks[MSCCLPP_SCRATCH], place = *scratch;
+	*scratch += piece_count(w, p);
+	if (*scratch > LIMIT_MSCCL_CHUNKS)
+		set_too_many(w, hop->dst, "chunks of scratch");
+	TRY(connect(w, parent, child, MSCCLPP_PORT, &id, &other));
+	list_add(&w->work[parent].begin_signal, MSCCLPP_PORT, id);
+	list_add(&w->work[parent].unit_wait, MSCCLPP_PORT, id);
+	list_add(&w->work[child].begin_wait, MSCCLPP_PORT, other);
+	TRY(add_range(w, &w->work[parent].add, (MscclppRange){ .buffer = MSCCLPP_SCRATCH, .index = place,
+		.size = piece_count(w, p) }, 0));
+	return add_remote(w, &w->work[child], &w->work[child].put_signal, MSCCLPP_PORT, hop->dst, MSCCLPP_SCRATCH,
+	    place, other);
+}
+
+static Status
+add_copy(struct writer *w, int p, const struct hop *hop)
+{
+	struct node *to = node_of(w, p, hop->dst);
+	int a = node_of(w, p, hop->src)->forward, type = hop->port ? MSCCLPP_PORT : MSCCLPP_MEMORY, id, other;
+	bool inner = to->forward >= 0;
+	struct work *from = &w->work[a];
+	if (!inner) {
+		TRY(connect_passive(w, a, hop->dst, type));
+		from = &w->work[a];
+		id = from->passive[type * w->n + hop->dst] - 1;
+	} else {
+		TRY(connect(w, a, to->forward, type, &id, &other));
+		list_add(&from->begin_wait, type, id);
+		list_add(&w->work[to->forward].begin_signal, type, other);
+		list_add(&w->work[to->forward].unit_wait, type, other);
+		if (!hop->port)
+			list_add(&from->unit_signal, type, id);
+	}
+	return add_remote(w, from, !hop->port ? &from->write : inner ? &from->put_signal : &from->put, type, hop->dst,
+	    to->buffer, to->place, id);
+}
+
+static Status
+add_hops(struct writer *w, int p)
+{
+	for (int i = 0; i < w->n_hops[p]; i++) {
+		const struct hop *hop = &w->hop[p][i];
+		TRY(!hop->reduces ? add_copy(w, p, hop) : hop->port ? add_port_summand(w, p, hop)
+		    : add_read(w, p, hop));
+	}
+	return OK;
+}
+
+/* ---- operations ---- */
+
+static Status
+new_op(struct writer *w, struct work *work, MscclppKind kind, MscclppOp **out)
+{
+	MscclppBlock *b = work->block;
+	TRY(GROW_TEMP(w->ctx, b->op, b->n_ops, work->op_room));
+	*out = &b->op[b->n_ops++];
+	**out = (MscclppOp){ .kind = kind, .type = -1, .barrier = -1, .n_shares = 1 };
+	return OK;
+}
+
+static Status
+add_nop(struct writer *w, struct work *work)
+{
+	MscclppOp *op;
+	const MscclppBlock *b = work->block;
+	if (b->n_ops > 0 && b->op[b->n_ops - 1].kind == MSCCLPP_NOP)
+		return OK;
+	return new_op(w, work, MSCCLPP_NOP, &op);
+}
+
+/* On all channels of a list. */
+static Status
+add_signals(struct writer *w, struct work *work, MscclppKind kind, const struct list *list)
+{
+	for (int type = 0; type <= MSCCLPP_PORT; type++)
+		for (int i = 0; i < list->n[type]; i += GROUP) {
+			MscclppOp *op;
+			TRY(new_op(w, work, kind, &op));
+			op->type = type;
+			op->n_channels = list->n[type] - i < GROUP ? list->n[type] - i : GROUP;
+			TRY(TEMP(w->ctx, op->channel, op->n_channels));
+			memcpy(op->channel, list->id[type] + i, (size_t)op->n_channels * sizeof *op->channel);
+		}
+	return OK;
+}
+
+static Status
+set_ranges(struct writer *w, MscclppRange **out, int *n, MscclppRange first, const struct ranges *more, int from, int count)
+{
+	*n = 1 + count;
+	TRY(TEMP(w->ctx, *out, *n));
+	(*out)[0] = first;
+	if (count > 0)
+		memcpy(*out + 1, more->range + from, (size_t)count * sizeof **out);
+	return OK;
+}
+
+static int
+group_of(const struct ranges *ranges, int from)
+{
+	return ranges->n - from < GROUP ? ranges->n - from : GROUP;
+}
+
+/* Sums of *at and these, to `to`: GROUP at a time; the last operation writes also what it can of others. */
+static Status
+add_sums(struct writer *w, struct work *work, const struct ranges *summands, bool remote, bool last, MscclppRange *at,
+    MscclppRange to, int *written)
+{
+	for (int i = 0; i < summands->n; i += GROUP) {
+		MscclppOp *op;
+		int writes = last && i + GROUP >= summands->n ? group_of(&work->write, 0) : 0;
+		if (i > 0 || at->buffer != MSCCLPP_INPUT)
+			TRY(add_nop(w, work));
+		TRY(new_op(w, work, remote ? writes ? MSCCLPP_READ_REDUCE_SEND : MSCCLPP_READ_REDUCE
+		    : writes ? MSCCLPP_REDUCE_SEND : MSCCLPP_REDUCE, &op));
+		op->type = remote || writes ? MSCCLPP_MEMORY : -1;
+		TRY(set_ranges(w, &op->src, &op->n_src, *at, summands, i, group_of(summands, i)));
+		TRY(set_ranges(w, &op->dst, &op->n_dst, to, &work->write, 0, writes));
+		*at = to;
+		*written += writes;
+	}
+	return OK;
+}
+
+/* Puts of the same range. */
+static Status
+add_puts(struct writer *w, struct work *work, MscclppKind kind, int type, MscclppRange at, const struct ranges *to,
+    int from)
+{
+	for (int i = from; i < to->n; i += GROUP) {
+		MscclppOp *op;
+		int n = group_of(to, i);
+		TRY(new_op(w, work, kind, &op));
+		op->type = type;
+		op->n_src = op->n_dst = n;
+		TRY(TEMP(w->ctx, op->src, n));
+		TRY(TEMP(w->ctx, op->dst, n));
+		memcpy(op->dst, to->range + i, (size_t)n * sizeof *op->dst);
+		for (int k = 0; k < n; k++)
+			op->src[k] = at;
+		if (type != MSCCLPP_PORT)
+			continue;
+		op->n_channels = n;
+		TRY(TEMP(w->ctx, op->channel, n));
+		memcpy(op->channel, to->channel + i, (size_t)n * sizeof *op->channel);
+	}
+	return OK;
+}
+
+/* For one unit. */
+static Status
+add_unit(struct writer *w, struct work *work)
+{
+	const struct node *node = node_of(w, work->piece, work->rank);
+	MscclppRange at = { .buffer = MSCCLPP_INPUT, .index = node->input, .size = piece_count(w, work->piece) };
+	MscclppRange to = { .buffer = node->buffer, .index = node->place, .size = at.size };
+	int written = 0;
+	TRY(add_signals(w, work, MSCCLPP_WAIT, &work->unit_wait));
+	if (work->unit_wait.n[0] + work->unit_wait.n[1] > 0)
+		TRY(add_nop(w, work));
+	if (work->collects) {
+		TRY(add_sums(w, work, &work->read, true, work->add.n == 0, &at, to, &written));
+		TRY(add_sums(w, work, &work->add, false, true, &at, to, &written));
+	} else if (node->from >= 0) {
+		at = to;
+	}
+	if (work->collects && at.buffer != MSCCLPP_INPUT && work->write.n + work->put.n + work->put_signal.n > written)
+		TRY(add_nop(w, work));
+	TRY(add_puts(w, work, MSCCLPP_PUT, MSCCLPP_MEMORY, at, &work->write, written));
+	TRY(add_puts(w, work, MSCCLPP_PUT_SIGNAL, MSCCLPP_PORT, at, &work->put_signal, 0));
+	TRY(add_puts(w, work, MSCCLPP_PUT, MSCCLPP_PORT, at, &work->put, 0));
+	if (work->unit_signal.n[0] + work->unit_signal.n[1] > 0)
+		TRY(add_nop(w, work));
+	return add_signals(w, work, MSCCLPP_SIGNAL, &work->unit_signal);
+}
+
+/* Its ports have read what they put. The executor counts destinations, so each channel has one. */
+static Status
+add_flushes(struct writer *w, struct work *work)
+{
+	struct list ports = { .n = { 0, work->put.n + work->put_signal.n > 0 ? work->block->n_channels[MSCCLPP_PORT]
+	    : 0 } };
+	int first = work->block->n_ops;
+	for (int i = 0; i < ports.n[MSCCLPP_PORT]; i++)
+		ports.id[MSCCLPP_PORT][i] = i;
+	TRY(add_signals(w, work, MSCCLPP_FLUSH, &ports));
+	for (int i = first; i < work->block->n_ops; i++) {
+		MscclppOp *op = &work->block->op[i];
+		op->n_dst = op->n_channels;
+		TRY(TEMP(w->ctx, op->dst, op->n_dst));
+		for (int k = 0; k < op->n_dst; k++)
+			op->dst[k] = (MscclppRange){ .buffer = MSCCLPP_INPUT, .size = 1 };
+	}
+	return OK;
+}
+
+static Status
+add_pipeline(struct writer *w, struct work *work)
+{
+	MscclppOp *op;
+	int at = work->block->n_ops;
+	TRY(new_op(w, work, MSCCLPP_PIPELINE, &op));
+	TRY(add_unit(w, work));
+	op = &work->block->op[at];
+	op->unit = UNIT;
+	op->n_chunks = piece_count(w, work->piece);
+	op->n_inner = work->block->n_ops - at - 1;
+	return OK;
+}
+
+static Status
+add_ops(struct writer *w, struct work *work)
+{
+	TRY(add_signals(w, work, MSCCLPP_RELAXED_SIGNAL, &work->begin_signal));
+	TRY(add_signals(w, work, MSCCLPP_RELAXED_WAIT, &work->begin_wait));
+	if (work->piece >= 0) {
+		if (work->begin_wait.n[0] + work->begin_wait.n[1] > 0)
+			TRY(add_nop(w, work));
+		TRY(add_pipeline(w, work));
+		if (work->end_signal.n[0] + work->end_signal.n[1] > 0)
+			TRY(add_nop(w, work));
+	}
+	TRY(add_signals(w, work, MSCCLPP_SIGNAL, &work->end_signal));
+	TRY(add_signals(w, work, MSCCLPP_WAIT, &work->end_wait));
+	TRY(add_flushes(w, work));
+	if (work->block->n_ops > MSCCLPP_MAX_OPS)
+		set_too_many(w, work->rank, "operations of a threadblock");
+	w->plan->gpu[work->rank].block[work->block->id] = *work->block;
+	return OK;
+}
+
+/* ---- copies within a rank ---- */
+
+/* Of ranks that need what they hold: a threadblock for as many operations as it has room for. */
+static Status
+copy_here(struct writer *w, int rank, int from, int to, int size)
+{
+	MscclppGpu *gpu = &w->plan->gpu[rank];
+	struct work *work = NULL;
+	MscclppOp *op;
+	for (int i = 0; i < w->n_work; i++)
+		if (w->work[i].rank == rank && w->work[i].piece == -2
+		    && w->work[i].block->n_ops < MSCCLPP_MAX_OPS)
+			work = &w->work[i];
+	if (!work) {
+		int id;
+		TRY(new_work(w, rank, -2, &id));
+		work = &w->work[id];
+	}
+	TRY(new_op(w, work, MSCCLPP_COPY, &op));
+	TRY(TEMP(w->ctx, op->src, 1));
+	TRY(TEMP(w->ctx, op->dst, 1));
+	op->n_src = op->n_dst = 1;
+	*op->src = (MscclppRange){ .buffer = MSCCLPP_INPUT, .index = from, .size = size };
+	*op->dst = (MscclppRange){ .buffer = MSCCLPP_OUTPUT, .index = to, .size = size };
+	gpu->block[work->block->id] = *work->block;
+	return OK;
+}
+
+/* Blocks that move nowhere have no tree, in a gather, scatter or alltoall. */
+static Status
+copy_own(struct writer *w)
+{
+	Collective coll = w->sched->coll;
+	int k = w->block_chunks * w->pieces;
+	for (int s = 0; s < w->sched->n_segments; s++) {
+		int holder = segment_holder(w->sched, s);
+		Extent extent;
+		if (holder == EVERY_RANK || !segment_serves(w->sched, s, holder))
+			continue;
+		TRY(sched_segment_extent(w->ctx, w->sched, &w->sched->segment[s], &extent));
+		TRY(copy_here(w, holder, ((int)extent.send_block * w->block_chunks + w->offset[s]) * w->pieces,
+		    ((int)extent.recv_block * w->block_chunks + w->offset[s]) * w->pieces,
+		    w->count[s] * w->pieces));
+	}
+	for (int r = 0; r < w->n && (coll == GATHER || coll == SCATTER || coll == ALLTOALL); r++)
+		if (coll == ALLTOALL || r == w->sched->root)
+			TRY(copy_here(w, r, coll == GATHER ? 0 : r * k, coll == SCATTER ? 0 : r * k, k));
+	return OK;
+}
+
+/* ---- the plan ---- */
+
+static bool
+has_every_block(Collective coll, MscclppBuffer buffer)
+{
+	return coll == ALLTOALL || ((coll == ALLGATHER || coll == GATHER) && buffer == MSCCLPP_OUTPUT)
+	    || ((coll == REDUCESCATTER || coll == SCATTER) && buffer == MSCCLPP_INPUT);
+}
+
+/* The largest message: offsets in buffers have 32 bits. */
+static void
+set_sizes(struct writer *w)
+{
+	Mscclpp *plan = w->plan;
+	Collective coll = w->sched->coll;
+	int k = w->block_chunks * w->pieces, most = k;
+	for (int g = 0; g < w->n; g++)
+		for (int b = 0; b < N_MSCCLPP_BUFFERS; b++) {
+			if (b != MSCCLPP_SCRATCH)
+				plan->gpu[g].chunks[b] = k * (has_every_block(coll, b) ? w->n : 1);
+			most = plan->gpu[g].chunks[b] > most ? plan->gpu[g].chunks[b] : most;
+		}
+	int64_t chunk = (int64_t)UINT32_MAX / most / ALIGNMENT * ALIGNMENT;
+	plan->max_bytes = (uint64_t)(chunk * plan->gpu[0].chunks[coll == ALLGATHER ? MSCCLPP_OUTPUT : MSCCLPP_INPUT]);
+}
+
+/* All of it, with a number of pieces for each segment. */
+static Status
+build(struct writer *w, int pieces)
+{
+	bool *has;
+	w->pieces = pieces;
+	w->n_pieces = w->sched->n_segments * pieces;
+	w->n_work = w->work_room = 0;
+	w->too_many = NULL;
+	TRY(TEMP(w->ctx, has, w->n));
+	TRY(TEMP(w->ctx, w->node, (size_t)w->n_pieces * (size_t)w->n));
+	TRY(TEMP(w->ctx, w->hop, w->n_pieces));
+	TRY(TEMP(w->ctx, w->n_hops, w->n_pieces));
+	TRY(TEMP(w->ctx, w->idle, w->n));
+	TRY(TEMP(w->ctx, w->block_room, w->n));
+	TRY(TEMP(w->ctx, w->remote_room, w->n));
+	TRY(TEMP(w->ctx, w->peer_room, 2 * w->n));
+	for (int g = 0; g < w->n; g++) {
+		w->plan->gpu[g] = (MscclppGpu){ .id = g };
+		w->idle[g] = -1;
+	}
+	for (int p = 0; p < w->n_pieces; p++) {
+		TRY(list_hops(w, p, has));
+		TRY(list_work(w, p));
+	}
+	for (int p = 0; p < w->n_pieces && !w->too_many; p++)
+		TRY(add_hops(w, p));
+	for (int i = 0; i < w->n_work && !w->too_many; i++)
+		TRY(add_ops(w, &w->work[i]));
+	if (!w->too_many)
+		TRY(copy_own(w));
+	set_sizes(w);
+	return OK;
+}
+
+static int
+most_blocks(const struct writer *w)
+{
+	int most = 0;
+	for (int g = 0; g < w->n; g++)
+		most = w->plan->gpu[g].n_blocks > most ? w->plan->gpu[g].n_blocks : most;
+	return most;
+}
+
+static Status
+build_any(struct writer *w)
+{
+	int chunks = w->block_chunks * (collective_has_blocks(w->sched->coll) ? w->n : 1);
+	for (int pieces = PIECES; pieces > 1; pieces /= 2) {
+		if (chunks * pieces > LIMIT_MSCCL_CHUNKS)
+			continue;
+		TRY(build(w, pieces));
+		if (!w->too_many && most_blocks(w) <= EASY_BLOCKS)
+			return OK;
+	}
+	TRY(build(w, 1));
+	return w->too_many ? fail(w->ctx, LIMIT, "%s: rank %d needs more %s than MSCCL++ has: want fewer trees, by "
+	    "--max-trees, or trees with fewer children of a rank, by --algorithm ring", name_of(w), w->at_rank,
+	    w->too_many) : OK;
+}
+
+static Status
+start(struct writer *w)
+{
+	Ctx *ctx = w->ctx;
+	const Schedule *sched = w->sched;
+	char name[64];
+	int length = snprintf(name, sizeof name, "blinkc %s %s", sched->algorithm, collective_name(sched->coll));
+	if (sched->root >= 0 && length < (int)sizeof name)
+		snprintf(name + length, sizeof name - (size_t)length, " root %d", sched->root);
+	if (sched->n_parts > 1)
+		return fail(ctx, INFEASIBLE, "%s: parts over several link classes: plans of MSCCL++ have no parts, as "
+		    "their sizes depend on the message", name_of(w));
+	if ((int64_t)sched->n_segments * w->n > LIMIT_MSCCL_CELLS || w->n > LIMIT_MSCCL_GPUS)
+		return fail(ctx, LIMIT, "%s: %d trees over %d ranks: MSCCL++ has no room for their operations",
+		    name_of(w), sched->n_segments, w->n);
+	TRY(TEMP(ctx, w->plan, 1));
+	TRY(TEMP(ctx, w->plan->gpu, w->n));
+	TRY(TEMP(ctx, w->offset, sched->n_segments));
+	TRY(TEMP(ctx, w->count, sched->n_segments));
+	*w->plan = (Mscclpp){ .name = arena_text(&ctx->run, name, strlen(name)), .coll = sched->coll,
+		.coll_name = collective_name(sched->coll), .protocol = "Simple", .n_threads = 1024,
+		.alignment = ALIGNMENT, .n_gpus = w->n, .gpu = w->plan->gpu };
+	return w->plan->name ? OK : fail_memory(ctx);
+}
+
+/* What we write is checked as if another program had written it. */
+static Status
+convert(struct writer *w)
+{
+	MscclppFindings found;
+	TRY(start(w));
+	TRY(segments_grid(w->ctx, w->sched, LIMIT_MSCCL_CHUNKS, "as offsets of chunks have 16 bits", &w->block_chunks,
+	    w->offset, w->count));
+	TRY(build_any(w));
+	Status status = mscclpp_check(w->ctx, name_of(w), w->plan, &found);
+	return status == BAD_INPUT || status == UNVERIFIED ? INTERNAL : status;
+}
+
+/* Memory of *out: scratch. */
+static Status
+plan_of(Ctx *ctx, const Schedule *sched, Mscclpp **out)
+{
+	struct writer w = { .ctx = ctx, .sched = sched, .n = sched->topo->n_ranks };
+	TRY(convert(&w));
+	*out = w.plan;
+	return OK;
+}
+
+Status
+sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	(void)in;
+	Mscclpp *plan;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Status status = plan_of(ctx, sched, &plan);
+	if (status == OK)
+		mscclpp_write(plan, out);
+	arena_release(&ctx->scratch, mark);
+	return status == OK && out->failed ? fail_memory(ctx) : status;
+}
+
+Status
+sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	(void)in;
+	Mscclpp *plan;
+	int most = 0;
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	Status status = plan_of(ctx, sched, &plan);
+	for (int g = 0; status == OK && g < plan->n_gpus; g++)
+		most = plan->gpu[g].n_blocks > most ? plan->gpu[g].n_blocks : most;
+	if (status == OK)
+		text_printf(out, "mscclpp     %d threadblocks of a GPU at most; for inputs of a multiple of %d bytes, "
+		    "messages up to %llu\n", most, plan->gpu[0].chunks[MSCCLPP_INPUT] * plan->alignment,
+		    (unsigned long long)plan->max_bytes);
+	arena_release(&ctx->scratch, mark);
+	return status == OK && out->failed ? fail_memory(ctx) : status;
+}
