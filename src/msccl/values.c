@@ -118,7 +118,8 @@ describe(const Values *v, const Value *value, int place, int rank, char text[200
 		snprintf(text, 200, "what %s rank %d has", has_rank(value, rank) ? "also" : "not the right",
 		    has_rank(value, rank) ? odd : rank);
 	else
-		snprintf(text, 200, "chunk %d of the message where chunk %d belongs", value->place / v->fine, place / v->fine);
+		snprintf(text, 200, "chunk %d of the message where chunk %d belongs", value->place / v->fine,
+		    place / v->fine);
 }
 
 /* How many cells are wrong if this is the root; the first of them. */

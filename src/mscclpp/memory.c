@@ -1,6 +1,6 @@
-/* The memory of a run. A chunk is `units` units of pipelines, and a unit is `parts` cells, so that what an operation
- * accesses is whole cells. In place, input and output are the same cells. Packets lie in cells of their own: a plan
- * that has them has nothing else in scratch. */
+/* The memory of a run. A chunk is `units` times `parts` cells, so that what an operation accesses, in one unit of a
+ * pipeline or as its share of a range, is whole cells. In place, input and output are the same cells. A plan with
+ * packets has nothing else in scratch. */
 #include "base/limits.h"
 #include "mscclpp/state.h"
 
@@ -61,7 +61,6 @@ mscclpp_lay_out(struct run *run, int64_t *n_cells)
 	scratch = (int64_t)run->scratch_units * run->parts;
 	*n_cells = 0;
 	TRY(TEMP(run->ctx, run->base, plan->n_gpus * N_MSCCLPP_BUFFERS));
-	TRY(TEMP(run->ctx, run->packets, plan->n_gpus));
 	for (int g = 0; g < plan->n_gpus; g++) {
 		const MscclppGpu *gpu = &plan->gpu[g];
 		int64_t *base = &run->base[g * N_MSCCLPP_BUFFERS];
@@ -71,7 +70,6 @@ mscclpp_lay_out(struct run *run, int64_t *n_cells)
 		base[MSCCLPP_INPUT] = *n_cells + (inside > 0 ? inside * chunk : 0);
 		base[MSCCLPP_OUTPUT] = *n_cells + (plan->in_place ? inside < 0 ? -inside * chunk : 0 : input * chunk);
 		base[MSCCLPP_SCRATCH] = *n_cells + (input + output + most(inside, -inside)) * chunk;
-		run->packets[g] = base[MSCCLPP_SCRATCH];
 		*n_cells = base[MSCCLPP_SCRATCH] + gpu->chunks[MSCCLPP_SCRATCH] * (mscclpp_has_packets(plan) ? chunk
 		    : scratch);
 		if (*n_cells > LIMIT_MSCCL_CELLS)
@@ -97,19 +95,26 @@ mscclpp_fill(struct run *run, int64_t n_cells)
 	return OK;
 }
 
+int
+mscclpp_iterations(const struct run *run, const MscclppOp *loop)
+{
+	return run->plan->reuse_scratch ? loop->n_chunks * run->units : run->units;
+}
+
 int64_t
-mscclpp_cells(const struct run *run, const struct block *b, const MscclppOp *op, const MscclppRange *range, int gpu,
-    MscclppBuffer buffer, bool packets, int *n)
+mscclpp_cells(const struct run *run, const struct block *b, const MscclppOp *op, const MscclppRange *range,
+    int gpu, MscclppBuffer buffer, bool packets, int *n)
 {
 	bool ring = buffer == MSCCLPP_SCRATCH && !packets;
 	int64_t chunk = (int64_t)(ring ? run->scratch_units : run->units) * run->parts;
 	int64_t at = run->base[gpu * N_MSCCLPP_BUFFERS + buffer] + range->index * chunk;
 	if (b->pipeline >= 0) {
+		const MscclppOp *loop = &b->block->op[b->pipeline];
 		int64_t unit = b->iteration;
-		*n = run->parts;
+		*n = run->parts * (loop->n_chunks * run->units / mscclpp_iterations(run, loop));
 		if (ring && run->plan->reuse_scratch)
 			unit %= run->scratch_units;
-		return at + unit * run->parts;
+		return at + unit * *n;
 	}
 	int64_t all = range->size * chunk / op->n_shares;
 	*n = (int)all;

@@ -137,8 +137,8 @@ write_cell(struct mover *m, const struct place *p, int c, const Value *from)
 	bool wrote = false;
 	if (p->packets && run->packet_clock[p->cell + c])
 		TRY(REPORT(m, MSCCLPP_RULE_RACE, "writes packets %d of scratch of gpu %d once more: want others, as a "
-		    "reader cannot tell them", (int)((p->cell + c - run->packets[p->gpu])
-		    / (run->units * run->parts)), p->gpu));
+		    "reader cannot tell them", (int)((p->cell + c
+		    - run->base[p->gpu * N_MSCCLPP_BUFFERS + MSCCLPP_SCRATCH]) / (run->units * run->parts)), p->gpu));
 	cells_write(&run->cells, p->cell + c, now, m->known->visible, m->causal, &other, &wrote);
 	if (!p->packets && other.actor >= 0)
 		TRY(report_race(m, p, c, &other, true, wrote));

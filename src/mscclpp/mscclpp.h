@@ -1,5 +1,5 @@
-/* Is an execution plan of MSCCL++ right? Rules that its executor needs but does not check, and one run of it that stands
- * for all. */
+/* Is an execution plan of MSCCL++ right? Rules that its executor needs but does not check, and one run of it that
+ * stands for all. */
 #ifndef BLINK_MSCCLPP_MSCCLPP_H
 #define BLINK_MSCCLPP_MSCCLPP_H
 

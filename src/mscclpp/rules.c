@@ -497,7 +497,8 @@ count_uses(const MscclppGpu *gpu, int type, bool gives, struct count *count)
 			else if (pipeline && op > pipeline + pipeline->n_inner)
 				pipeline = NULL;
 			for (int k = 0; does && k < (type < 0 ? op->n_semaphores : op->n_channels); k++) {
-				struct count *c = &count[type < 0 ? op->semaphore[k] : b->channel[type][op->channel[k]]];
+				int id = type < 0 ? op->semaphore[k] : b->channel[type][op->channel[k]];
+				struct count *c = &count[id];
 				c->block = c->block == -1 || c->block == t ? t : -2;
 				c->times += times_of(pipeline);
 			}
@@ -524,8 +525,8 @@ check_signals(struct rules *r, int g, int type, struct count *const *given, stru
 		int other = mscclpp_other_end(r->plan, g, type, k), peer = gpu->peer[type][k];
 		const struct count *gives = &given[g][k], *takes = other < 0 ? NULL : &taken[peer][other];
 		if (gives->block == -2 || taken[g][k].block == -2)
-			return BROKEN(r, MSCCLPP_RULE_CONNECTION, "gpu %d, %s channel %d: several threadblocks %s: want "
-			    "one", g, mscclpp_channels[type], k, gives->block == -2 ? "signal" : "wait");
+			return BROKEN(r, MSCCLPP_RULE_CONNECTION, "gpu %d, %s channel %d: several threadblocks %s: "
+			    "want one", g, mscclpp_channels[type], k, gives->block == -2 ? "signal" : "wait");
 		if (!takes && (gives->times || taken[g][k].times))
 			return BROKEN(r, MSCCLPP_RULE_CONNECTION, "gpu %d, %s channel %d: gpu %d has no channel for it",
 			    g, mscclpp_channels[type], k, peer);
@@ -563,8 +564,8 @@ check_balance(struct rules *r)
 			return BROKEN(r, MSCCLPP_RULE_SEMAPHORE, "gpu %d, semaphore %d: several threadblocks %s it: "
 			    "want one", r->gpu->id, k, given[k].block == -2 ? "release" : "acquire");
 		if (given[k].times != taken[k].times)
-			return BROKEN(r, MSCCLPP_RULE_SEMAPHORE, "gpu %d, semaphore %d: releases and acquisitions differ "
-			    "in number: want as many, as it keeps its value for the next call", r->gpu->id, k);
+			return BROKEN(r, MSCCLPP_RULE_SEMAPHORE, "gpu %d, semaphore %d: releases and acquisitions "
+			    "differ in number: want as many, as it keeps its value for the next call", r->gpu->id, k);
 	}
 	return OK;
 }

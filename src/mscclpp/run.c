@@ -17,9 +17,9 @@
  * need neither, as they lie in two halves of scratch by turns; but who sends them must not be two calls ahead (ahead):
  * it must hear of the receiver, directly or not, in each.
  *
- * Units. Pipelines repeat their operations for units of the ranges. A run has two units of each chunk, which stand for
- * any number: what holds between two of them holds between all. Where scratch is reused, it has one unit more than
- * scratch has room for. */
+ * Units. Pipelines repeat their operations for units of the ranges. In a run each has two, which stand for any number:
+ * what holds between two of them holds between all, and pipelines that wait for each other have as many (rules.c).
+ * Where scratch is reused, each chunk has one unit more than scratch has room for. */
 #include "base/array.h"
 #include "base/limits.h"
 #include "mscclpp/state.h"
@@ -192,7 +192,7 @@ advance(const struct run *run, struct block *b)
 	b->at++;
 	if (!loop || b->at <= b->pipeline + loop->n_inner)
 		return;
-	if (++b->iteration < loop->n_chunks * run->units)
+	if (++b->iteration < mscclpp_iterations(run, loop))
 		b->at = b->pipeline + 1;
 	else
 		b->pipeline = -1;
@@ -330,10 +330,10 @@ check_work(struct run *run)
 		for (int i = 0; i < b->n_ops; i++) {
 			const MscclppOp *op = &b->op[i];
 			loop = op->kind == MSCCLPP_PIPELINE ? op : loop && op > loop + loop->n_inner ? NULL : loop;
-			ops += loop ? (int64_t)loop->n_chunks * run->units : 1;
-			for (int k = 0; k < op->n_src + op->n_dst; k++)
-				cells += (int64_t)op->src[0].size * run->units * run->parts * (op->type
-				    == MSCCLPP_SWITCH ? run->plan->n_gpus : 1);
+			ops += loop ? mscclpp_iterations(run, loop) : 1;
+			if (op->n_src > 0)
+				cells += (int64_t)op->src->size * (op->n_src + op->n_dst) * run->units * run->parts
+				    * (op->type == MSCCLPP_SWITCH ? run->plan->n_gpus : 1);
 		}
 	}
 	if ((ops + 20 * run->n_blocks) * (run->n_known + 1) > LIMIT_MSCCL_CLOCKS || cells > LIMIT_VERIFY_STEPS)

@@ -61,7 +61,7 @@ struct run {
 	struct queue **semaphore;
 	struct barrier *barrier;		/* MSCCLPP_MAX_BARRIERS of each GPU */
 	struct signal *unused;
-	int64_t *base, *packets;		/* of each GPU and buffer: its first cell; of each GPU: that of packets */
+	int64_t *base;				/* of each GPU and buffer: its first cell */
 	Values values;
 	Value *moved;				/* what an operation makes of a cell */
 	Cells cells;
@@ -74,9 +74,12 @@ struct run {
 Status mscclpp_lay_out(struct run *run, int64_t *n_cells);
 Status mscclpp_fill(struct run *run, int64_t n_cells);
 
+/* How often a pipeline repeats its operations. */
+int mscclpp_iterations(const struct run *run, const MscclppOp *loop);
+
 /* The first cell of a range at a GPU and buffer, for the current unit of a block; *n cells. */
-int64_t mscclpp_cells(const struct run *run, const struct block *b, const MscclppOp *op, const MscclppRange *range, int gpu,
-    MscclppBuffer buffer, bool packets, int *n);
+int64_t mscclpp_cells(const struct run *run, const struct block *b, const MscclppOp *op, const MscclppRange *range,
+    int gpu, MscclppBuffer buffer, bool packets, int *n);
 
 /* clocks.c */
 Status clock_make(struct run *run, Clock *clock);

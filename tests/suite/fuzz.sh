@@ -22,7 +22,7 @@ for source in tests/fuzz/fuzz_*.c; do
 	case $name in
 	fuzz_index | fuzz_lookup | fuzz_request | fuzz_hwloc | fuzz_parameters | fuzz_measurements | fuzz_tuner | \
 		fuzz_workload) least=4 ;;
-	fuzz_msccl) least=13 ;;
+	fuzz_msccl | fuzz_mscclpp) least=13 ;;
 	fuzz_frames) least=24 ;;
 	fuzz_execute | fuzz_view | fuzz_verb) least=20 ;;
 	*) least=51 ;;

@@ -17,6 +17,7 @@ oracle fabric abci 2 9 >"$work/racks.json"
 "$blinkc" batch -q topologies/dgx1v.xml --sizes 3 --collectives broadcast -o "$work/schedules" || not_ok "batch"
 echo 1,4,5 >"$work/three"
 "$blinkc" -q topologies/dgx1v.xml -g 0-3 --format msccl -o "$work/algorithm.xml" || not_ok "msccl"
+"$blinkc" -q topologies/dgx1v.xml -g 0,3 --format mscclpp -o "$work/plan.json" || not_ok "mscclpp"
 printf '%s\n' 4x4,1000000,300 2x8,1000000,310 2x2x2x2,1000000,800 16,1000000,320 4x4,100000000,9000 16,100000000,9500 \
 	>"$work/measured.csv"
 "$blinkc" job -q examples/jobs/dgx1v.json -o "$work/groups" || not_ok "job"
@@ -112,6 +113,8 @@ COMMANDS = {
                               "x.json"],
     "simulate an algorithm of MSCCL": ["simulate", "-q", f"{work}/algorithm.xml", "--topology", "topologies/dgx1v.xml",
                                        "-g", "0-3", "--size", "64K", "-o", "x.csv"],
+    "write a plan of MSCCL++": ["convert", "-q", f"{work}/schedule.json", "--format", "mscclpp", "-o", "x.json"],
+    "check a plan of MSCCL++": ["check", f"{work}/plan.json"],
     "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three",
              "--collectives", "allreduce,broadcast", "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],
     "groups of a job": ["job", "-q", "examples/jobs/dgx1v.json", "-o", "x.d"],

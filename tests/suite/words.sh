@@ -29,6 +29,7 @@ cp batch/index.json i.json
 printf '<?xml version="1.0"?>\n<!-- of NCCL -->\n<system version="1"><cpu numaid="0"/></system>\n' >nccl.xml
 printf '<graphs version="1"/>\n' >graph.xml
 printf '<algo name="x" ngpus="2"></algo>\n' >msccl.xml
+printf '{ "name": "x", "collective": "allreduce", "protocol": "Simple", "inplace": true, "gpus": [] }\n' >mscclpp.json
 printf '%s\n' '<?xml version="1.0"?>' '<!DOCTYPE topology SYSTEM "hwloc2.dtd">' \
 	'<topology version="2.0"><object type="Machine"/></topology>' >hwloc.xml
 printf '\tGPU0\tGPU1\tCPU Affinity\nGPU0\t X \tNV1\t0-3\nGPU1\tNV1\t X \t0-3\n' >smi.txt
@@ -79,6 +80,8 @@ done <kinds
 for verb in "diff -q s.json" "convert --format cu" show; do
 	# shellcheck disable=SC2086
 	says "$verb msccl.xml" 3 "msccl.xml: an algorithm of MSCCL: want a schedule" "$blinkc" $verb msccl.xml
+	# shellcheck disable=SC2086
+	says "$verb mscclpp.json" 3 "mscclpp.json: a plan of MSCCL++: want a schedule" "$blinkc" $verb mscclpp.json
 done
 says "a schedule for a topology" 3 \
 	"s.json: a schedule: want a topology; blinkc show FILE draws what there is" "$blinkc" s.json
@@ -145,7 +148,7 @@ says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" ba
 	reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
 says "a mistyped format" 2 \
-	"--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl or chakra; did you mean json?" \
+	"--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl, mscclpp or chakra; did you mean json?" \
 	"$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x

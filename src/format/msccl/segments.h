@@ -5,9 +5,9 @@
 #include "base/status.h"
 #include "model/schedule.h"
 
-/* Segments lie on a common grid: the least common multiple *k of the denominators of their ends, as parts of a block, is
- * the number of chunks of a block. offset, count: of each segment: its chunks. Fails: LIMIT more than `most` chunks in
- * a buffer; why: "as offsets in MSCCL XML have 16 bits". */
+/* Segments lie on a common grid: the least common multiple *k of the denominators of their ends, as parts of a block,
+ * is the number of chunks of a block. offset, count: of each segment: its chunks. Fails: LIMIT more than `most` chunks
+ * in a buffer; why: "as offsets in MSCCL XML have 16 bits". */
 Status segments_grid(Ctx *ctx, const Schedule *sched, int most, const char *why, int *k, int *offset, int *count);
 
 /* The rank that has the s-th segment before, or EVERY_RANK; is it for rank r in the end? */

@@ -3,11 +3,12 @@
  * Pieces. Each segment is cut into as many equal pieces as threadblocks suffice for, at most PIECES, since one
  * threadblock does not fill a fast link. Pieces lie on the grid of segments (segments.h).
  *
- * Threadblocks. In the tree of a piece, a rank whose children send it summands has a threadblock that collects: it reads
- * them from the children's memory, adds its own, and writes the sum into its output, or scratch if it does not need
- * it. A rank that others copy from has a threadblock that forwards: it writes into their memory. At the root one
- * threadblock does both, in one operation. All others only say that they have begun, and wait for the end: of all
- * pieces together in few threadblocks. So a leaf of a tree does nothing.
+ * Threadblocks. In the tree of a piece, a rank whose children send it summands has a threadblock that collects: it
+ * reads them from the children's memory, adds its own, and writes the sum into its output, or scratch if it does not
+ * need it. A rank that others copy from has a threadblock that forwards: it writes into their memory. At the root one
+ * threadblock does both, in one operation, or two with a semaphore between them if it has too many children. All others
+ * only say that they have begun, and wait for the end: of all pieces together in few threadblocks. So a leaf of a tree
+ * does nothing.
  *
  *            collect                    collect and forward             forward
  *   input --> [rre] --> output ---------> [rres] --> outputs ----------> [put] --> outputs of leaves
@@ -15,12 +16,12 @@
  *
  * Between servers, port channels put: summands into scratch of the parent, which adds them from there.
  *
- * Units. All of it is in a pipeline: for each unit of the piece, a threadblock waits for those before it in the tree and
- * signals those after it. So deep trees work on many units at once. Leaves are signalled once, at the end.
+ * Units. All of it is in a pipeline: for each unit of the piece, a threadblock waits for those before it in the tree
+ * and signals those after it. So deep trees work on many units at once. Leaves are signalled once, at the end.
  *
- * Begin and end. Nobody accesses the memory of a rank before a signal of it, and a rank ends after a signal of those who
- * have accessed its memory, as the next call may come at once. All such signals come first, and in each pipeline a
- * threadblock waits only for those that are earlier in the tree: so there is no deadlock. */
+ * Begin and end. Nobody accesses the memory of a rank before a signal of it, and a rank ends after a signal of those
+ * who have accessed its memory, as the next call may come at once. All signals of the begin come first, and in each
+ * pipeline a threadblock waits only for those that are earlier in the tree: so there is no deadlock. */
 #include "format/format.h"
 #include "format/msccl/segments.h"
 #include "format/mscclpp/mscclpp.h"
@@ -51,6 +52,7 @@ struct ranges {
 struct work {
 	int rank, piece;	/* piece -1: it only begins and ends */
 	bool collects, forwards;
+	int release, acquire;	/* a semaphore, after each unit and before it; -1: none */
 	MscclppBlock *block;
 	struct list begin_signal, begin_wait, unit_wait, unit_signal, end_signal, end_wait;
 	struct ranges read, add, write, put, put_signal;	/* memory; scratch; memory; by ports */
@@ -85,7 +87,7 @@ struct writer {
 	struct work *work;
 	int *idle;			/* of each rank: its last threadblock that begins and ends; -1: none */
 	Mscclpp *plan;
-	int *block_room, *remote_room, *peer_room;	/* of each rank */
+	int *block_room, *remote_room, *semaphore_room, *peer_room;	/* of each rank; the last: and type */
 	const char *too_many;		/* what does not fit; NULL: all does */
 	int at_rank;
 };
@@ -192,7 +194,7 @@ new_work(struct writer *w, int rank, int piece, int *out)
 	TRY(GROW_TEMP(w->ctx, w->work, w->n_work, w->work_room));
 	TRY(GROW_TEMP(w->ctx, gpu->block, gpu->n_blocks, w->block_room[rank]));
 	struct work *work = &w->work[w->n_work];
-	*work = (struct work){ .rank = rank, .piece = piece };
+	*work = (struct work){ .rank = rank, .piece = piece, .release = -1, .acquire = -1 };
 	TRY(TEMP(w->ctx, work->passive, 2 * w->n));
 	TRY(TEMP(w->ctx, work->block, 1));
 	work->block->id = gpu->n_blocks++;
@@ -204,20 +206,32 @@ new_work(struct writer *w, int rank, int piece, int *out)
 	return OK;
 }
 
+/* Two threadblocks do one after the other what is too much for one. */
+static Status
+add_semaphore(struct writer *w, struct work *first, struct work *second)
+{
+	MscclppGpu *gpu = &w->plan->gpu[first->rank];
+	TRY(GROW_TEMP(w->ctx, gpu->semaphore, gpu->n_semaphores, w->semaphore_room[first->rank]));
+	gpu->semaphore[gpu->n_semaphores] = 0;
+	first->release = second->acquire = gpu->n_semaphores++;
+	return OK;
+}
+
 /* Who collects, and who forwards. A leaf whose parent is in another server puts. */
 static Status
 list_work(struct writer *w, int p)
 {
 	for (int r = 0; r < w->n; r++) {
 		struct node *node = node_of(w, p, r);
-		bool collects = node->parent >= 0 && is_port(w, r, node->parent), forwards = false;
+		bool puts = node->parent >= 0 && is_port(w, r, node->parent);
+		int collects = puts, forwards = 0;
 		for (int i = 0; i < w->n_hops[p]; i++) {
-			collects |= w->hop[p][i].reduces && w->hop[p][i].dst == r;
-			forwards |= !w->hop[p][i].reduces && w->hop[p][i].src == r;
+			collects += w->hop[p][i].reduces && w->hop[p][i].dst == r;
+			forwards += !w->hop[p][i].reduces && w->hop[p][i].src == r;
 		}
 		if (collects)
 			TRY(new_work(w, r, p, &node->collect));
-		if (forwards && (!collects || node->from >= 0))
+		if (forwards && (!collects || node->from >= 0 || collects + forwards > MSCCLPP_MAX_CHANNELS))
 			TRY(new_work(w, r, p, &node->forward));
 		else if (forwards)
 			node->forward = node->collect;
@@ -225,6 +239,8 @@ list_work(struct writer *w, int p)
 			w->work[node->collect].collects = true;
 		if (forwards)
 			w->work[node->forward].forwards = true;
+		if (collects && forwards && node->from < 0 && node->forward != node->collect)
+			TRY(add_semaphore(w, &w->work[node->collect], &w->work[node->forward]));
 	}
 	return OK;
 }
@@ -440,7 +456,21 @@ add_signals(struct writer *w, struct work *work, MscclppKind kind, const struct 
 }
 
 static Status
-set_ranges(struct writer *w, MscclppRange **out, int *n, MscclppRange first, const struct ranges *more, int from, int count)
+add_use(struct writer *w, struct work *work, MscclppKind kind, int semaphore)
+{
+	MscclppOp *op;
+	if (semaphore < 0)
+		return OK;
+	TRY(new_op(w, work, kind, &op));
+	op->n_semaphores = 1;
+	TRY(TEMP(w->ctx, op->semaphore, 1));
+	*op->semaphore = semaphore;
+	return OK;
+}
+
+static Status
+set_ranges(struct writer *w, MscclppRange **out, int *n, MscclppRange first, const struct ranges *more, int from,
+    int count)
 {
 	*n = 1 + count;
 	TRY(TEMP(w->ctx, *out, *n));
@@ -511,12 +541,13 @@ add_unit(struct writer *w, struct work *work)
 	MscclppRange to = { .buffer = node->buffer, .index = node->place, .size = at.size };
 	int written = 0;
 	TRY(add_signals(w, work, MSCCLPP_WAIT, &work->unit_wait));
-	if (work->unit_wait.n[0] + work->unit_wait.n[1] > 0)
+	TRY(add_use(w, work, MSCCLPP_ACQUIRE, work->acquire));
+	if (work->acquire >= 0 || work->unit_wait.n[0] + work->unit_wait.n[1] > 0)
 		TRY(add_nop(w, work));
 	if (work->collects) {
 		TRY(add_sums(w, work, &work->read, true, work->add.n == 0, &at, to, &written));
 		TRY(add_sums(w, work, &work->add, false, true, &at, to, &written));
-	} else if (node->from >= 0) {
+	} else if (node->from >= 0 || work->acquire >= 0) {
 		at = to;
 	}
 	if (work->collects && at.buffer != MSCCLPP_INPUT && work->write.n + work->put.n + work->put_signal.n > written)
@@ -524,8 +555,9 @@ add_unit(struct writer *w, struct work *work)
 	TRY(add_puts(w, work, MSCCLPP_PUT, MSCCLPP_MEMORY, at, &work->write, written));
 	TRY(add_puts(w, work, MSCCLPP_PUT_SIGNAL, MSCCLPP_PORT, at, &work->put_signal, 0));
 	TRY(add_puts(w, work, MSCCLPP_PUT, MSCCLPP_PORT, at, &work->put, 0));
-	if (work->unit_signal.n[0] + work->unit_signal.n[1] > 0)
+	if (work->release >= 0 || work->unit_signal.n[0] + work->unit_signal.n[1] > 0)
 		TRY(add_nop(w, work));
+	TRY(add_use(w, work, MSCCLPP_RELEASE, work->release));
 	return add_signals(w, work, MSCCLPP_SIGNAL, &work->unit_signal);
 }
 
@@ -676,6 +708,7 @@ build(struct writer *w, int pieces)
 	TRY(TEMP(w->ctx, w->idle, w->n));
 	TRY(TEMP(w->ctx, w->block_room, w->n));
 	TRY(TEMP(w->ctx, w->remote_room, w->n));
+	TRY(TEMP(w->ctx, w->semaphore_room, w->n));
 	TRY(TEMP(w->ctx, w->peer_room, 2 * w->n));
 	for (int g = 0; g < w->n; g++) {
 		w->plan->gpu[g] = (MscclppGpu){ .id = g };

@@ -84,7 +84,8 @@ take_ints(struct reader *r, const Doc *list, int hi, int **out)
 }
 
 static Status
-take_name(struct reader *r, const Doc *at, const char *name, const char *const *names, int n, const char *want, int *out)
+take_name(struct reader *r, const Doc *at, const char *name, const char *const *names, int n, const char *want,
+    int *out)
 {
 	const char *text;
 	TRY(doc_string(r->ctx, r->label, at, name, &text));
