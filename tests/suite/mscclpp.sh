@@ -25,6 +25,12 @@ compile root topologies/dgx1v.xml --gpus 1,4,5,6 --collective gather --root 2
 # Sixteen neighbours are too many for one threadblock: the root has two, with a semaphore.
 compile dgx2 topologies/dgx2.xml
 expect "a semaphore between two threadblocks" grep -q '"sem_acquire"' "$work/own/dgx2.json"
+# Switches that copy and add do so by one operation.
+for collective in allreduce allgather; do
+	compile nvls.$collective topologies/dgx-h100-nvls.xml --collective $collective
+done
+expect "switch channels" [ "$(cat "$work"/own/nvls.* | grep -oE '"(glres|gstore)"' | sort | uniq -c | tr -s ' \n' ' ')" = \
+	' 32 "glres" 32 "gstore" ' ]
 if [ "$full" ]; then
 	"$blinkc" batch -q topologies/dgx1v.xml --distinct -o "$work/classes" || not_ok "batch"
 	for file in "$work"/classes/allreduce/*.json; do
@@ -45,7 +51,7 @@ fi
 expect "${#written[@]} files are written: $(head -1 "$work/err")" \
 	[ "$(grep -c ': valid$' "$work/out") $(wc -c <"$work/err")" = "${#written[@]} 0" ]
 executed=("${written[@]}")
-[ "$full" ] || executed=("${written[@]:0:10}")
+[ "$full" ] || executed=("${written[@]:0:9}" "$work"/own/nvls.*.json)
 oracle mscclpp run 1 "${executed[@]}" >"$work/out"
 expect "they do what they are for, in random orders: $(grep -v ': right$' "$work/out" | head -1)" \
 	[ "$(grep -c ': right$' "$work/out")" = ${#executed[@]} ]

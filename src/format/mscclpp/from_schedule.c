@@ -16,6 +16,9 @@
  *
  * Between servers, port channels put: summands into scratch of the parent, which adds them from there.
  *
+ * Where a tree is a star whose switch copies, and adds if the collective does, the root has one operation by switch
+ * channels to all ranks: glres, or gstore (NVLS, which needs GPUs from Hopper on).
+ *
  * Units. All of it is in a pipeline: for each unit of the piece, a threadblock waits for those before it in the tree
  * and signals those after it. So deep trees work on many units at once. Leaves are signalled once, at the end.
  *
@@ -83,11 +86,13 @@ struct writer {
 	struct node *node;		/* of each piece and rank */
 	struct hop **hop;		/* of each piece */
 	int *n_hops;
+	int *star;			/* of each piece: the root that has the switch do it; -1: none */
 	int n_work, work_room;
 	struct work *work;
 	int *idle;			/* of each rank: its last threadblock that begins and ends; -1: none */
 	Mscclpp *plan;
 	int *block_room, *remote_room, *semaphore_room, *peer_room;	/* of each rank; the last: and type */
+	bool has_stars;
 	const char *too_many;		/* what does not fit; NULL: all does */
 	int at_rank;
 };
@@ -150,6 +155,35 @@ make_place(struct writer *w, int p, int r)
 	return OK;
 }
 
+/* Does the first link of the hop come from a switch that copies; or the last lead to one that adds? */
+static bool
+is_shared(const struct writer *w, const Edge *e, bool up)
+{
+	const Link *link = &w->sched->topo->link[e->link[up ? e->n_links - 1 : 0]];
+	int vertex = up ? link->to : link->from;
+	const Vertex *v = &w->sched->topo->vertex[vertex];
+	return vertex >= w->n && (up ? v->reduce : v->multicast);
+}
+
+/* The root of a star over all ranks of one server, all but one of whose hops share a link, up (if it adds) and down;
+ * -1: it is none. */
+static int
+star_root(const struct writer *w, const Tree *tree)
+{
+	bool adds = collective_reduces(w->sched->coll);
+	int root = tree->n_down > 0 ? tree->down[0].src : -1, shared = 0;
+	if (w->n < 3 || tree->n_down != w->n - 1 || tree->n_up != (adds ? w->n - 1 : 0))
+		return -1;
+	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
+		bool up = i < tree->n_up;
+		const Edge *e = tree_hop(tree, i);
+		if ((up ? e->dst : e->src) != root || is_port(w, e->src, e->dst))
+			return -1;
+		shared += is_shared(w, e, up);
+	}
+	return shared == (tree->n_down - 1) * (adds ? 2 : 1) ? root : -1;
+}
+
 static Status
 list_hops(struct writer *w, int p, bool *has)
 {
@@ -180,7 +214,8 @@ list_hops(struct writer *w, int p, bool *has)
 			node_of(w, p, e->dst)->from = e->src;
 		TRY(make_place(w, p, e->dst));
 	}
-	return OK;
+	w->star[p] = w->sched->segment[s].n_to == 0 ? star_root(w, tree) : -1;
+	return w->star[p] < 0 ? OK : make_place(w, p, w->star[p]);
 }
 
 /* ---- threadblocks ---- */
@@ -231,7 +266,9 @@ list_work(struct writer *w, int p)
 		}
 		if (collects)
 			TRY(new_work(w, r, p, &node->collect));
-		if (forwards && (!collects || node->from >= 0 || collects + forwards > MSCCLPP_MAX_CHANNELS))
+		if (w->star[p] == r && collects)
+			node->forward = node->collect;
+		else if (forwards && (!collects || node->from >= 0 || collects + forwards > MSCCLPP_MAX_CHANNELS))
 			TRY(new_work(w, r, p, &node->forward));
 		else if (forwards)
 			node->forward = node->collect;
@@ -406,9 +443,26 @@ add_copy(struct writer *w, int p, const struct hop *hop)
 	    to->buffer, to->place, id);
 }
 
+/* All that there is between the root of a star and the others: they begin, and wait for the end. */
+static Status
+add_star(struct writer *w, int p)
+{
+	struct work *root;
+	for (int r = 0; r < w->n; r++)
+		if (r != w->star[p])
+			TRY(connect_passive(w, node_of(w, p, w->star[p])->forward, r, MSCCLPP_MEMORY));
+	root = &w->work[node_of(w, p, w->star[p])->forward];
+	w->has_stars = true;
+	for (int b = MSCCLPP_INPUT; b <= MSCCLPP_OUTPUT; b++)
+		root->block->channel[MSCCLPP_SWITCH][root->block->n_channels[MSCCLPP_SWITCH]++] = b;
+	return OK;
+}
+
 static Status
 add_hops(struct writer *w, int p)
 {
+	if (w->star[p] >= 0)
+		return add_star(w, p);
 	for (int i = 0; i < w->n_hops[p]; i++) {
 		const struct hop *hop = &w->hop[p][i];
 		TRY(!hop->reduces ? add_copy(w, p, hop) : hop->port ? add_port_summand(w, p, hop)
@@ -532,6 +586,27 @@ add_puts(struct writer *w, struct work *work, MscclppKind kind, int type, Mscclp
 	return OK;
 }
 
+/* By the switch: switch channels of a threadblock are those of the input and of the output. */
+static Status
+add_switched(struct writer *w, struct work *work, MscclppRange at, MscclppRange to)
+{
+	MscclppOp *op;
+	TRY(new_op(w, work, work->collects ? MSCCLPP_LOAD_REDUCE_STORE : MSCCLPP_STORE, &op));
+	op->type = MSCCLPP_SWITCH;
+	op->n_channels = op->n_src = op->n_dst = 1;
+	TRY(TEMP(w->ctx, op->channel, 1));
+	TRY(TEMP(w->ctx, op->src, 1));
+	TRY(TEMP(w->ctx, op->dst, 1));
+	*op->channel = MSCCLPP_OUTPUT;
+	*op->src = at;
+	if (work->collects)
+		*op->src = (MscclppRange){ .where = MSCCLPP_MULTICAST, .id = MSCCLPP_INPUT, .index = at.index,
+			.size = at.size };
+	*op->dst = (MscclppRange){ .where = MSCCLPP_MULTICAST, .id = MSCCLPP_OUTPUT, .index = to.index,
+		.size = to.size };
+	return OK;
+}
+
 /* For one unit. */
 static Status
 add_unit(struct writer *w, struct work *work)
@@ -540,6 +615,8 @@ add_unit(struct writer *w, struct work *work)
 	MscclppRange at = { .buffer = MSCCLPP_INPUT, .index = node->input, .size = piece_count(w, work->piece) };
 	MscclppRange to = { .buffer = node->buffer, .index = node->place, .size = at.size };
 	int written = 0;
+	if (w->star[work->piece] >= 0)
+		return add_switched(w, work, at, to);
 	TRY(add_signals(w, work, MSCCLPP_WAIT, &work->unit_wait));
 	TRY(add_use(w, work, MSCCLPP_ACQUIRE, work->acquire));
 	if (work->acquire >= 0 || work->unit_wait.n[0] + work->unit_wait.n[1] > 0)
@@ -653,7 +730,7 @@ copy_own(struct writer *w)
 	for (int s = 0; s < w->sched->n_segments; s++) {
 		int holder = segment_holder(w->sched, s);
 		Extent extent;
-		if (holder == EVERY_RANK || !segment_serves(w->sched, s, holder))
+		if (holder == EVERY_RANK || w->star[s * w->pieces] >= 0 || !segment_serves(w->sched, s, holder))
 			continue;
 		TRY(sched_segment_extent(w->ctx, w->sched, &w->sched->segment[s], &extent));
 		TRY(copy_here(w, holder, ((int)extent.send_block * w->block_chunks + w->offset[s]) * w->pieces,
@@ -673,6 +750,24 @@ has_every_block(Collective coll, MscclppBuffer buffer)
 {
 	return coll == ALLTOALL || ((coll == ALLGATHER || coll == GATHER) && buffer == MSCCLPP_OUTPUT)
 	    || ((coll == REDUCESCATTER || coll == SCATTER) && buffer == MSCCLPP_INPUT);
+}
+
+/* Switch channels are made by all ranks together: each has those of all inputs, and of all outputs. */
+static Status
+add_switches(struct writer *w)
+{
+	for (int g = 0; g < w->n && w->has_stars; g++) {
+		MscclppGpu *gpu = &w->plan->gpu[g];
+		gpu->n_switches = MSCCLPP_OUTPUT + 1;
+		TRY(TEMP(w->ctx, gpu->multicast, gpu->n_switches));
+		for (int b = MSCCLPP_INPUT; b <= MSCCLPP_OUTPUT; b++) {
+			gpu->multicast[b] = (MscclppSwitch){ .buffer = b, .n_ranks = w->n };
+			TRY(TEMP(w->ctx, gpu->multicast[b].rank, w->n));
+			for (int r = 0; r < w->n; r++)
+				gpu->multicast[b].rank[r] = r;
+		}
+	}
+	return OK;
 }
 
 /* The largest message: offsets in buffers have 32 bits. */
@@ -701,10 +796,12 @@ build(struct writer *w, int pieces)
 	w->n_pieces = w->sched->n_segments * pieces;
 	w->n_work = w->work_room = 0;
 	w->too_many = NULL;
+	w->has_stars = false;
 	TRY(TEMP(w->ctx, has, w->n));
 	TRY(TEMP(w->ctx, w->node, (size_t)w->n_pieces * (size_t)w->n));
 	TRY(TEMP(w->ctx, w->hop, w->n_pieces));
 	TRY(TEMP(w->ctx, w->n_hops, w->n_pieces));
+	TRY(TEMP(w->ctx, w->star, w->n_pieces));
 	TRY(TEMP(w->ctx, w->idle, w->n));
 	TRY(TEMP(w->ctx, w->block_room, w->n));
 	TRY(TEMP(w->ctx, w->remote_room, w->n));
@@ -724,6 +821,7 @@ build(struct writer *w, int pieces)
 		TRY(add_ops(w, &w->work[i]));
 	if (!w->too_many)
 		TRY(copy_own(w));
+	TRY(add_switches(w));
 	set_sizes(w);
 	return OK;
 }
