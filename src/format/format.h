@@ -214,6 +214,11 @@ Status sched_note_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, 
 Status sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
+/* Likewise in packets, for small messages. Fails: also INFEASIBLE several servers, other collectives than allreduce,
+ * allgather and alltoall. */
+Status sched_write_mscclpp_packets(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+Status sched_note_mscclpp_packets(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
+
 /* Chakra execution traces: the file of one rank, for a message of in->bytes.
  * Fails: INFEASIBLE the schedule has parts; LIMIT too many messages. */
 Status sched_write_chakra(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
@@ -232,6 +237,7 @@ typedef struct {
 #define SCHEDULE_COMPACT "compact"
 #define SCHEDULE_MSCCL "msccl"
 #define SCHEDULE_MSCCLPP "mscclpp"
+#define SCHEDULE_MSCCLPP_PACKETS "mscclpp-packets"
 
 extern const ScheduleFormat schedule_formats[];
 const ScheduleFormat *schedule_format(const char *name);

@@ -30,6 +30,8 @@ const ScheduleFormat schedule_formats[] = {
 	{ "nccl-graph", "nccl-graph", sched_write_nccl_graph, sched_note_nccl_graph, true, NULL },
 	{ SCHEDULE_MSCCL, "msccl", sched_write_msccl, sched_note_msccl, false, NULL },
 	{ SCHEDULE_MSCCLPP, "mscclpp.json", sched_write_mscclpp, sched_note_mscclpp, false, NULL },
+	{ SCHEDULE_MSCCLPP_PACKETS, "mscclpp-packets.json", sched_write_mscclpp_packets, sched_note_mscclpp_packets,
+	    false, NULL },
 	{ "chakra", "chakra", sched_write_chakra, NULL, false, "et" },
 	{ .name = NULL },
 };

@@ -231,7 +231,7 @@ compile_text(Ctx *ctx, const Options *opt, const char *format, const char *label
 		TRY(take_losses(ctx, opt, &machine, &req));
 	/* Shares of trees by the routes of pairs are seldom multiples of what offsets of 16 bits can say. */
 	if (!req.choice.wanted && !opt->value[OPT_RELAY] && strcmp(format, SCHEDULE_MSCCL) != 0
-	    && strcmp(format, SCHEDULE_MSCCLPP) != 0)
+	    && strncmp(format, SCHEDULE_MSCCLPP, strlen(SCHEDULE_MSCCLPP)) != 0)
 		req.ask.routes = choose_routes(ctx, opt, machine, &req.ask);
 	if (opt->value[OPT_RELAY])
 		TRY(request_relays(ctx, machine, opt->value[OPT_RELAY], req.gpu, req.n, &req.ask.relays));

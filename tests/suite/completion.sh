@@ -109,7 +109,7 @@ for shell in bash zsh fish; do
 			bidirectional-exchange swing
 		offers "algorithms that begin so" "blinkc -a on" onehop
 		offers "formats of compile" "blinkc compile --format " json compact cu cuda-kernel \
-			nccl-graph msccl mscclpp chakra
+			nccl-graph msccl mscclpp mscclpp-packets chakra
 		offers "formats of topology" "blinkc topology --format " json xml canonical cluster
 		offers "collectives" "blinkc -c all" allreduce allgather alltoall
 		offers "shells" "blinkc completion " bash zsh fish

@@ -29,8 +29,21 @@ expect "a semaphore between two threadblocks" grep -q '"sem_acquire"' "$work/own
 for collective in allreduce allgather; do
 	compile nvls.$collective topologies/dgx-h100-nvls.xml --collective $collective
 done
-expect "switch channels" [ "$(cat "$work"/own/nvls.* | grep -oE '"(glres|gstore)"' | sort | uniq -c | tr -s ' \n' ' ')" = \
-	' 32 "glres" 32 "gstore" ' ]
+cat "$work"/own/nvls.* | grep -oE '"(glres|gstore)"' | sort | uniq -c | tr -s ' \n' ' ' >"$work/out"
+expect "switch channels" [ "$(cat "$work/out")" = ' 32 "glres" 32 "gstore" ' ]
+# In packets.
+# packets NAME ARGUMENT...
+packets() {
+	local file=$work/own/packets.$1.json
+	shift
+	"$blinkc" -q "$@" --format mscclpp-packets -o "$file" 2>"$work/err" || not_ok "$*: $(cat "$work/err")"
+	written+=("$file")
+}
+for collective in allreduce allgather alltoall; do
+	packets $collective topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective
+done
+packets ring topologies/dgx1v.xml --gpus 0,1,2,3 --algorithm ring
+packets h100 topologies/dgx-h100.xml
 if [ "$full" ]; then
 	"$blinkc" batch -q topologies/dgx1v.xml --distinct -o "$work/classes" || not_ok "batch"
 	for file in "$work"/classes/allreduce/*.json; do
@@ -51,7 +64,7 @@ fi
 expect "${#written[@]} files are written: $(head -1 "$work/err")" \
 	[ "$(grep -c ': valid$' "$work/out") $(wc -c <"$work/err")" = "${#written[@]} 0" ]
 executed=("${written[@]}")
-[ "$full" ] || executed=("${written[@]:0:9}" "$work"/own/nvls.*.json)
+[ "$full" ] || executed=("${written[@]:0:9}" "$work"/own/nvls.*.json "$work"/own/packets.*.json)
 oracle mscclpp run 1 "${executed[@]}" >"$work/out"
 expect "they do what they are for, in random orders: $(grep -v ': right$' "$work/out" | head -1)" \
 	[ "$(grep -c ': right$' "$work/out")" = ${#executed[@]} ]
@@ -75,12 +88,19 @@ expect "with the note of the summary" grep \
 refused() {
 	local want=$1 text=$2
 	shift 2
-	"$blinkc" -q "$@" --format mscclpp -o "$work/refused.json" 2>"$work/err"
+	case "$*" in
+	*--format*) ;;
+	*) set -- "$@" --format mscclpp ;;
+	esac
+	"$blinkc" -q "$@" -o "$work/refused.json" 2>"$work/err"
 	got=$?
 	if [ $got = "$want" ] && grep -qF "$text" "$work/err"; then ok "refused: $text"; else
 		not_ok "refused: $text: exit $got, $(cat "$work/err")"
 	fi
 }
+refused 5 "a reduce in packets: a rank would not hear of those that it sends to" topologies/dgx1v.xml \
+	--collective reduce --format mscclpp-packets
+refused 5 "packets between servers: want --format mscclpp" topologies/two-dgx1v.xml --format mscclpp-packets
 refused 4 "needs more threadblocks than MSCCL++ has: want fewer trees" topologies/gb200-nvl72.xml
 expect "and nothing is written" [ ! -e "$work/refused.json" ]
 
@@ -114,8 +134,8 @@ done
 
 # ---- verdicts on changed files ----
 
-count=20 bases=allreduce
-[ "$full" ] && count=120 bases="two allreduce reducescatter gather alltoall allgather"
+count=20 bases="allreduce packets.allgather"
+[ "$full" ] && count=120 bases="two packets.allreduce packets.alltoall allreduce reducescatter gather allgather"
 for base in $bases; do
 	mkdir "$work/$base"
 	oracle mscclpp mutants 1 $count "$work/own/$base.json" "$work/$base"

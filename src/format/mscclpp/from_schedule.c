@@ -28,6 +28,7 @@
 #include "format/format.h"
 #include "format/msccl/segments.h"
 #include "format/mscclpp/mscclpp.h"
+#include "format/mscclpp/packets.h"
 
 #include "base/array.h"
 #include "base/limits.h"
@@ -37,65 +38,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PIECES = 4, BLOCKS = 64, EASY_BLOCKS = 32, GROUP = MSCCLPP_MAX_OP_CHANNELS, UNIT = 128 << 10, ALIGNMENT = 16 };
-
-/* Channels of a threadblock for one purpose. */
-struct list {
-	int n[MSCCLPP_PORT + 1], id[MSCCLPP_PORT + 1][MSCCLPP_MAX_CHANNELS];
-};
-
-/* Ranges of other ranks, with the channels of ports. */
-struct ranges {
-	int n, room;
-	MscclppRange *range;
-	int *channel, channel_room;
-};
-
-/* A threadblock, and what it has to do. */
-struct work {
-	int rank, piece;	/* piece -1: it only begins and ends */
-	bool collects, forwards;
-	int release, acquire;	/* a semaphore, after each unit and before it; -1: none */
-	MscclppBlock *block;
-	struct list begin_signal, begin_wait, unit_wait, unit_signal, end_signal, end_wait;
-	struct ranges read, add, write, put, put_signal;	/* memory; scratch; memory; by ports */
-	int *passive;		/* of each type and rank: the channel to its threadblock that begins and ends, + 1 */
-	int op_room;
-};
-
-/* A rank in the tree of a piece. */
-struct node {
-	bool holds, made;	/* has it the data, or a summand, in its input; in `place`, after a while */
-	int from;		/* the rank that it copies from; -1: none */
-	int parent;		/* that its sum goes to; -1: none */
-	MscclppBuffer buffer;
-	int input, place;	/* chunks */
-	int collect, forward;	/* numbers of its threadblocks; -1: none */
-};
-
-struct hop {
-	int src, dst;
-	bool reduces, port;
-};
-
-struct writer {
-	Ctx *ctx;
-	const Schedule *sched;
-	int n, n_pieces, pieces, block_chunks;	/* pieces: of a segment */
-	int *offset, *count;		/* of each segment, on the grid of one piece each */
-	struct node *node;		/* of each piece and rank */
-	struct hop **hop;		/* of each piece */
-	int *n_hops;
-	int *star;			/* of each piece: the root that has the switch do it; -1: none */
-	int n_work, work_room;
-	struct work *work;
-	int *idle;			/* of each rank: its last threadblock that begins and ends; -1: none */
-	Mscclpp *plan;
-	int *block_room, *remote_room, *semaphore_room, *peer_room;	/* of each rank; the last: and type */
-	bool has_stars;
-	const char *too_many;		/* what does not fit; NULL: all does */
-	int at_rank;
-};
+enum { PIECES = 4, EASY_BLOCKS = 32, UNIT = 128 << 10 };
 
 static const char *
 name_of(const struct writer *w)
@@ -103,40 +46,13 @@ name_of(const struct writer *w)
 	return w->sched->topo->name;
 }
 
-static void
-set_too_many(struct writer *w, int rank, const char *what)
-{
-	if (!w->too_many) {
-		w->too_many = what;
-		w->at_rank = rank;
-	}
-}
-
 /* ---- trees ---- */
-
-static bool
-is_port(const struct writer *w, int a, int b)
-{
-	return w->sched->topo->vertex[a].node != w->sched->topo->vertex[b].node;
-}
-
-static struct node *
-node_of(const struct writer *w, int p, int r)
-{
-	return &w->node[(int64_t)p * w->n + r];
-}
-
-static int
-piece_count(const struct writer *w, int p)
-{
-	return w->count[p / w->pieces];
-}
 
 /* Where a rank puts what it makes of the piece. */
 static Status
 make_place(struct writer *w, int p, int r)
 {
-	struct node *node = node_of(w, p, r);
+	struct node *node = writer_node(w, p, r);
 	int s = p / w->pieces, *scratch = &w->plan->gpu[r].chunks[MSCCLPP_SCRATCH];
 	Extent extent;
 	if (node->made)
@@ -151,7 +67,7 @@ make_place(struct writer *w, int p, int r)
 	node->place = *scratch;
 	*scratch += w->count[s];
 	if (*scratch > LIMIT_MSCCL_CHUNKS)
-		set_too_many(w, r, "chunks of scratch");
+		writer_full(w, r, "chunks of scratch");
 	return OK;
 }
 
@@ -177,7 +93,7 @@ star_root(const struct writer *w, const Tree *tree)
 	for (int i = 0; i < tree->n_up + tree->n_down; i++) {
 		bool up = i < tree->n_up;
 		const Edge *e = tree_hop(tree, i);
-		if ((up ? e->dst : e->src) != root || is_port(w, e->src, e->dst))
+		if ((up ? e->dst : e->src) != root || writer_is_port(w, e->src, e->dst))
 			return -1;
 		shared += is_shared(w, e, up);
 	}
@@ -193,7 +109,7 @@ list_hops(struct writer *w, int p, bool *has)
 	TRY(sched_segment_extent(w->ctx, w->sched, &w->sched->segment[s], &extent));
 	for (int r = 0; r < w->n; r++) {
 		has[r] = holder == EVERY_RANK || holder == r;
-		*node_of(w, p, r) = (struct node){ .holds = has[r], .from = -1, .parent = -1, .collect = -1,
+		*writer_node(w, p, r) = (struct node){ .holds = has[r], .from = -1, .parent = -1, .collect = -1,
 			.forward = -1, .input = ((int)extent.send_block * w->block_chunks + w->offset[s]) * w->pieces
 			    + p % w->pieces * w->count[s] };
 	}
@@ -207,39 +123,18 @@ list_hops(struct writer *w, int p, bool *has)
 		has[e->dst] = true;
 		struct hop *hop = &w->hop[p][w->n_hops[p]++];
 		*hop = (struct hop){ e->src, e->dst, up && collective_reduces(w->sched->coll),
-			is_port(w, e->src, e->dst) };
+			writer_is_port(w, e->src, e->dst) };
 		if (hop->reduces)
-			node_of(w, p, e->src)->parent = e->dst;
+			writer_node(w, p, e->src)->parent = e->dst;
 		else
-			node_of(w, p, e->dst)->from = e->src;
+			writer_node(w, p, e->dst)->from = e->src;
 		TRY(make_place(w, p, e->dst));
 	}
-	w->star[p] = w->sched->segment[s].n_to == 0 ? star_root(w, tree) : -1;
+	w->star[p] = w->sched->segment[s].n_to == 0 && !w->packets ? star_root(w, tree) : -1;
 	return w->star[p] < 0 ? OK : make_place(w, p, w->star[p]);
 }
 
 /* ---- threadblocks ---- */
-
-static Status
-new_work(struct writer *w, int rank, int piece, int *out)
-{
-	MscclppGpu *gpu = &w->plan->gpu[rank];
-	if (gpu->n_blocks == BLOCKS)
-		set_too_many(w, rank, "threadblocks");
-	TRY(GROW_TEMP(w->ctx, w->work, w->n_work, w->work_room));
-	TRY(GROW_TEMP(w->ctx, gpu->block, gpu->n_blocks, w->block_room[rank]));
-	struct work *work = &w->work[w->n_work];
-	*work = (struct work){ .rank = rank, .piece = piece, .release = -1, .acquire = -1 };
-	TRY(TEMP(w->ctx, work->passive, 2 * w->n));
-	TRY(TEMP(w->ctx, work->block, 1));
-	work->block->id = gpu->n_blocks++;
-	for (int t = 0; t < N_MSCCLPP_CHANNELS; t++)
-		TRY(TEMP(w->ctx, work->block->channel[t], MSCCLPP_MAX_CHANNELS));
-	for (int t = 0; t <= MSCCLPP_PORT; t++)
-		TRY(TEMP(w->ctx, work->block->remote[t], MSCCLPP_MAX_CHANNELS));
-	*out = w->n_work++;
-	return OK;
-}
 
 /* Two threadblocks do one after the other what is too much for one. */
 static Status
@@ -257,19 +152,19 @@ static Status
 list_work(struct writer *w, int p)
 {
 	for (int r = 0; r < w->n; r++) {
-		struct node *node = node_of(w, p, r);
-		bool puts = node->parent >= 0 && is_port(w, r, node->parent);
+		struct node *node = writer_node(w, p, r);
+		bool puts = node->parent >= 0 && writer_is_port(w, r, node->parent);
 		int collects = puts, forwards = 0;
 		for (int i = 0; i < w->n_hops[p]; i++) {
 			collects += w->hop[p][i].reduces && w->hop[p][i].dst == r;
 			forwards += !w->hop[p][i].reduces && w->hop[p][i].src == r;
 		}
 		if (collects)
-			TRY(new_work(w, r, p, &node->collect));
+			TRY(writer_add_work(w, r, p, &node->collect));
 		if (w->star[p] == r && collects)
 			node->forward = node->collect;
 		else if (forwards && (!collects || node->from >= 0 || collects + forwards > MSCCLPP_MAX_CHANNELS))
-			TRY(new_work(w, r, p, &node->forward));
+			TRY(writer_add_work(w, r, p, &node->forward));
 		else if (forwards)
 			node->forward = node->collect;
 		if (collects)
@@ -301,7 +196,7 @@ add_end(struct writer *w, struct work *work, int type, int peer, int *id)
 	gpu->peer[type][gpu->n_channels[type]] = peer;
 	*id = b->n_channels[type];
 	if (*id == MSCCLPP_MAX_CHANNELS)
-		set_too_many(w, work->rank, type == MSCCLPP_PORT ? "port channels of a threadblock"
+		writer_full(w, work->rank, type == MSCCLPP_PORT ? "port channels of a threadblock"
 		    : "memory channels of a threadblock");
 	else
 		b->channel[type][b->n_channels[type]++] = gpu->n_channels[type];
@@ -324,37 +219,13 @@ connect_passive(struct writer *w, int a, int rank, int type)
 	if (w->work[a].passive[type * w->n + rank])
 		return OK;
 	if (*idle < 0 || w->work[*idle].block->n_channels[type] == MSCCLPP_MAX_CHANNELS)
-		TRY(new_work(w, rank, -1, idle));
+		TRY(writer_add_work(w, rank, -1, idle));
 	TRY(connect(w, a, *idle, type, &id, &other));
 	w->work[a].passive[type * w->n + rank] = id + 1;
 	list_add(&w->work[a].begin_wait, type, id);
 	list_add(&w->work[a].end_signal, type, id);
 	list_add(&w->work[*idle].begin_signal, type, other);
 	list_add(&w->work[*idle].end_wait, type, other);
-	return OK;
-}
-
-/* The number of this buffer of another rank in a threadblock. */
-static Status
-get_remote(struct writer *w, struct work *work, int type, int rank, MscclppBuffer buffer, int *id)
-{
-	MscclppGpu *gpu = &w->plan->gpu[work->rank];
-	MscclppBlock *b = work->block;
-	int i = 0;
-	while (i < gpu->n_remotes && (gpu->remote[i].rank != rank || gpu->remote[i].buffer != buffer
-	    || gpu->remote[i].types != 1u << type))
-		i++;
-	if (i == gpu->n_remotes) {
-		TRY(GROW_TEMP(w->ctx, gpu->remote, gpu->n_remotes, w->remote_room[work->rank]));
-		gpu->remote[gpu->n_remotes++] = (MscclppRemote){ rank, buffer, 1u << type };
-	}
-	for (*id = 0; *id < b->n_remotes[type]; (*id)++)
-		if (b->remote[type][*id] == i)
-			return OK;
-	if (*id == MSCCLPP_MAX_CHANNELS)
-		set_too_many(w, work->rank, "buffers of other ranks that a threadblock accesses");
-	else
-		b->remote[type][b->n_remotes[type]++] = i;
 	return OK;
 }
 
@@ -373,9 +244,9 @@ add_remote(struct writer *w, struct work *work, struct ranges *ranges, int type,
     int index, int channel)
 {
 	int id;
-	TRY(get_remote(w, work, type, rank, buffer, &id));
+	TRY(writer_get_remote(w, work, type, rank, buffer, &id));
 	return add_range(w, ranges, (MscclppRange){ .where = MSCCLPP_REMOTE, .id = id, .index = index,
-		.size = piece_count(w, work->piece) }, channel);
+		.size = writer_count(w, work->piece) }, channel);
 }
 
 /* ---- hops ---- */
@@ -384,8 +255,8 @@ add_remote(struct writer *w, struct work *work, struct ranges *ranges, int type,
 static Status
 add_read(struct writer *w, int p, const struct hop *hop)
 {
-	struct node *child = node_of(w, p, hop->src);
-	int parent = node_of(w, p, hop->dst)->collect, id, other;
+	struct node *child = writer_node(w, p, hop->src);
+	int parent = writer_node(w, p, hop->dst)->collect, id, other;
 	bool inner = child->collect >= 0;
 	if (!inner)
 		TRY(connect_passive(w, parent, hop->src, MSCCLPP_MEMORY));
@@ -405,17 +276,17 @@ add_read(struct writer *w, int p, const struct hop *hop)
 static Status
 add_port_summand(struct writer *w, int p, const struct hop *hop)
 {
-	int parent = node_of(w, p, hop->dst)->collect, child = node_of(w, p, hop->src)->collect, id, other;
+	int parent = writer_node(w, p, hop->dst)->collect, child = writer_node(w, p, hop->src)->collect, id, other;
 	int *scratch = &w->plan->gpu[hop->dst].chunks[MSCCLPP_SCRATCH], place = *scratch;
-	*scratch += piece_count(w, p);
+	*scratch += writer_count(w, p);
 	if (*scratch > LIMIT_MSCCL_CHUNKS)
-		set_too_many(w, hop->dst, "chunks of scratch");
+		writer_full(w, hop->dst, "chunks of scratch");
 	TRY(connect(w, parent, child, MSCCLPP_PORT, &id, &other));
 	list_add(&w->work[parent].begin_signal, MSCCLPP_PORT, id);
 	list_add(&w->work[parent].unit_wait, MSCCLPP_PORT, id);
 	list_add(&w->work[child].begin_wait, MSCCLPP_PORT, other);
 	TRY(add_range(w, &w->work[parent].add, (MscclppRange){ .buffer = MSCCLPP_SCRATCH, .index = place,
-		.size = piece_count(w, p) }, 0));
+		.size = writer_count(w, p) }, 0));
 	return add_remote(w, &w->work[child], &w->work[child].put_signal, MSCCLPP_PORT, hop->dst, MSCCLPP_SCRATCH,
 	    place, other);
 }
@@ -423,8 +294,8 @@ add_port_summand(struct writer *w, int p, const struct hop *hop)
 static Status
 add_copy(struct writer *w, int p, const struct hop *hop)
 {
-	struct node *to = node_of(w, p, hop->dst);
-	int a = node_of(w, p, hop->src)->forward, type = hop->port ? MSCCLPP_PORT : MSCCLPP_MEMORY, id, other;
+	struct node *to = writer_node(w, p, hop->dst);
+	int a = writer_node(w, p, hop->src)->forward, type = hop->port ? MSCCLPP_PORT : MSCCLPP_MEMORY, id, other;
 	bool inner = to->forward >= 0;
 	struct work *from = &w->work[a];
 	if (!inner) {
@@ -450,8 +321,8 @@ add_star(struct writer *w, int p)
 	struct work *root;
 	for (int r = 0; r < w->n; r++)
 		if (r != w->star[p])
-			TRY(connect_passive(w, node_of(w, p, w->star[p])->forward, r, MSCCLPP_MEMORY));
-	root = &w->work[node_of(w, p, w->star[p])->forward];
+			TRY(connect_passive(w, writer_node(w, p, w->star[p])->forward, r, MSCCLPP_MEMORY));
+	root = &w->work[writer_node(w, p, w->star[p])->forward];
 	w->has_stars = true;
 	for (int b = MSCCLPP_INPUT; b <= MSCCLPP_OUTPUT; b++)
 		root->block->channel[MSCCLPP_SWITCH][root->block->n_channels[MSCCLPP_SWITCH]++] = b;
@@ -473,26 +344,6 @@ add_hops(struct writer *w, int p)
 
 /* ---- operations ---- */
 
-static Status
-new_op(struct writer *w, struct work *work, MscclppKind kind, MscclppOp **out)
-{
-	MscclppBlock *b = work->block;
-	TRY(GROW_TEMP(w->ctx, b->op, b->n_ops, work->op_room));
-	*out = &b->op[b->n_ops++];
-	**out = (MscclppOp){ .kind = kind, .type = -1, .barrier = -1, .n_shares = 1 };
-	return OK;
-}
-
-static Status
-add_nop(struct writer *w, struct work *work)
-{
-	MscclppOp *op;
-	const MscclppBlock *b = work->block;
-	if (b->n_ops > 0 && b->op[b->n_ops - 1].kind == MSCCLPP_NOP)
-		return OK;
-	return new_op(w, work, MSCCLPP_NOP, &op);
-}
-
 /* On all channels of a list. */
 static Status
 add_signals(struct writer *w, struct work *work, MscclppKind kind, const struct list *list)
@@ -500,7 +351,7 @@ add_signals(struct writer *w, struct work *work, MscclppKind kind, const struct 
 	for (int type = 0; type <= MSCCLPP_PORT; type++)
 		for (int i = 0; i < list->n[type]; i += GROUP) {
 			MscclppOp *op;
-			TRY(new_op(w, work, kind, &op));
+			TRY(writer_add_op(w, work, kind, &op));
 			op->type = type;
 			op->n_channels = list->n[type] - i < GROUP ? list->n[type] - i : GROUP;
 			TRY(TEMP(w->ctx, op->channel, op->n_channels));
@@ -515,7 +366,7 @@ add_use(struct writer *w, struct work *work, MscclppKind kind, int semaphore)
 	MscclppOp *op;
 	if (semaphore < 0)
 		return OK;
-	TRY(new_op(w, work, kind, &op));
+	TRY(writer_add_op(w, work, kind, &op));
 	op->n_semaphores = 1;
 	TRY(TEMP(w->ctx, op->semaphore, 1));
 	*op->semaphore = semaphore;
@@ -549,8 +400,8 @@ add_sums(struct writer *w, struct work *work, const struct ranges *summands, boo
 		MscclppOp *op;
 		int writes = last && i + GROUP >= summands->n ? group_of(&work->write, 0) : 0;
 		if (i > 0 || at->buffer != MSCCLPP_INPUT)
-			TRY(add_nop(w, work));
-		TRY(new_op(w, work, remote ? writes ? MSCCLPP_READ_REDUCE_SEND : MSCCLPP_READ_REDUCE
+			TRY(writer_add_nop(w, work));
+		TRY(writer_add_op(w, work, remote ? writes ? MSCCLPP_READ_REDUCE_SEND : MSCCLPP_READ_REDUCE
 		    : writes ? MSCCLPP_REDUCE_SEND : MSCCLPP_REDUCE, &op));
 		op->type = remote || writes ? MSCCLPP_MEMORY : -1;
 		TRY(set_ranges(w, &op->src, &op->n_src, *at, summands, i, group_of(summands, i)));
@@ -569,7 +420,7 @@ add_puts(struct writer *w, struct work *work, MscclppKind kind, int type, Mscclp
 	for (int i = from; i < to->n; i += GROUP) {
 		MscclppOp *op;
 		int n = group_of(to, i);
-		TRY(new_op(w, work, kind, &op));
+		TRY(writer_add_op(w, work, kind, &op));
 		op->type = type;
 		op->n_src = op->n_dst = n;
 		TRY(TEMP(w->ctx, op->src, n));
@@ -591,7 +442,7 @@ static Status
 add_switched(struct writer *w, struct work *work, MscclppRange at, MscclppRange to)
 {
 	MscclppOp *op;
-	TRY(new_op(w, work, work->collects ? MSCCLPP_LOAD_REDUCE_STORE : MSCCLPP_STORE, &op));
+	TRY(writer_add_op(w, work, work->collects ? MSCCLPP_LOAD_REDUCE_STORE : MSCCLPP_STORE, &op));
 	op->type = MSCCLPP_SWITCH;
 	op->n_channels = op->n_src = op->n_dst = 1;
 	TRY(TEMP(w->ctx, op->channel, 1));
@@ -611,8 +462,8 @@ add_switched(struct writer *w, struct work *work, MscclppRange at, MscclppRange 
 static Status
 add_unit(struct writer *w, struct work *work)
 {
-	const struct node *node = node_of(w, work->piece, work->rank);
-	MscclppRange at = { .buffer = MSCCLPP_INPUT, .index = node->input, .size = piece_count(w, work->piece) };
+	const struct node *node = writer_node(w, work->piece, work->rank);
+	MscclppRange at = { .buffer = MSCCLPP_INPUT, .index = node->input, .size = writer_count(w, work->piece) };
 	MscclppRange to = { .buffer = node->buffer, .index = node->place, .size = at.size };
 	int written = 0;
 	if (w->star[work->piece] >= 0)
@@ -620,7 +471,7 @@ add_unit(struct writer *w, struct work *work)
 	TRY(add_signals(w, work, MSCCLPP_WAIT, &work->unit_wait));
 	TRY(add_use(w, work, MSCCLPP_ACQUIRE, work->acquire));
 	if (work->acquire >= 0 || work->unit_wait.n[0] + work->unit_wait.n[1] > 0)
-		TRY(add_nop(w, work));
+		TRY(writer_add_nop(w, work));
 	if (work->collects) {
 		TRY(add_sums(w, work, &work->read, true, work->add.n == 0, &at, to, &written));
 		TRY(add_sums(w, work, &work->add, false, true, &at, to, &written));
@@ -628,12 +479,12 @@ add_unit(struct writer *w, struct work *work)
 		at = to;
 	}
 	if (work->collects && at.buffer != MSCCLPP_INPUT && work->write.n + work->put.n + work->put_signal.n > written)
-		TRY(add_nop(w, work));
+		TRY(writer_add_nop(w, work));
 	TRY(add_puts(w, work, MSCCLPP_PUT, MSCCLPP_MEMORY, at, &work->write, written));
 	TRY(add_puts(w, work, MSCCLPP_PUT_SIGNAL, MSCCLPP_PORT, at, &work->put_signal, 0));
 	TRY(add_puts(w, work, MSCCLPP_PUT, MSCCLPP_PORT, at, &work->put, 0));
 	if (work->release >= 0 || work->unit_signal.n[0] + work->unit_signal.n[1] > 0)
-		TRY(add_nop(w, work));
+		TRY(writer_add_nop(w, work));
 	TRY(add_use(w, work, MSCCLPP_RELEASE, work->release));
 	return add_signals(w, work, MSCCLPP_SIGNAL, &work->unit_signal);
 }
@@ -663,11 +514,11 @@ add_pipeline(struct writer *w, struct work *work)
 {
 	MscclppOp *op;
 	int at = work->block->n_ops;
-	TRY(new_op(w, work, MSCCLPP_PIPELINE, &op));
+	TRY(writer_add_op(w, work, MSCCLPP_PIPELINE, &op));
 	TRY(add_unit(w, work));
 	op = &work->block->op[at];
 	op->unit = UNIT;
-	op->n_chunks = piece_count(w, work->piece);
+	op->n_chunks = writer_count(w, work->piece);
 	op->n_inner = work->block->n_ops - at - 1;
 	return OK;
 }
@@ -679,16 +530,16 @@ add_ops(struct writer *w, struct work *work)
 	TRY(add_signals(w, work, MSCCLPP_RELAXED_WAIT, &work->begin_wait));
 	if (work->piece >= 0) {
 		if (work->begin_wait.n[0] + work->begin_wait.n[1] > 0)
-			TRY(add_nop(w, work));
+			TRY(writer_add_nop(w, work));
 		TRY(add_pipeline(w, work));
 		if (work->end_signal.n[0] + work->end_signal.n[1] > 0)
-			TRY(add_nop(w, work));
+			TRY(writer_add_nop(w, work));
 	}
 	TRY(add_signals(w, work, MSCCLPP_SIGNAL, &work->end_signal));
 	TRY(add_signals(w, work, MSCCLPP_WAIT, &work->end_wait));
 	TRY(add_flushes(w, work));
 	if (work->block->n_ops > MSCCLPP_MAX_OPS)
-		set_too_many(w, work->rank, "operations of a threadblock");
+		writer_full(w, work->rank, "operations of a threadblock");
 	w->plan->gpu[work->rank].block[work->block->id] = *work->block;
 	return OK;
 }
@@ -708,10 +559,10 @@ copy_here(struct writer *w, int rank, int from, int to, int size)
 			work = &w->work[i];
 	if (!work) {
 		int id;
-		TRY(new_work(w, rank, -2, &id));
+		TRY(writer_add_work(w, rank, -2, &id));
 		work = &w->work[id];
 	}
-	TRY(new_op(w, work, MSCCLPP_COPY, &op));
+	TRY(writer_add_op(w, work, MSCCLPP_COPY, &op));
 	TRY(TEMP(w->ctx, op->src, 1));
 	TRY(TEMP(w->ctx, op->dst, 1));
 	op->n_src = op->n_dst = 1;
@@ -783,8 +634,20 @@ set_sizes(struct writer *w)
 				plan->gpu[g].chunks[b] = k * (has_every_block(coll, b) ? w->n : 1);
 			most = plan->gpu[g].chunks[b] > most ? plan->gpu[g].chunks[b] : most;
 		}
-	int64_t chunk = (int64_t)UINT32_MAX / most / ALIGNMENT * ALIGNMENT;
+	int64_t chunk = (int64_t)UINT32_MAX / (w->packets ? 4 : 1) / most / ALIGNMENT * ALIGNMENT;
 	plan->max_bytes = (uint64_t)(chunk * plan->gpu[0].chunks[coll == ALLGATHER ? MSCCLPP_OUTPUT : MSCCLPP_INPUT]);
+}
+
+static Status
+add_pipelines(struct writer *w)
+{
+	for (int p = 0; p < w->n_pieces; p++)
+		TRY(list_work(w, p));
+	for (int p = 0; p < w->n_pieces && !w->too_many; p++)
+		TRY(add_hops(w, p));
+	for (int i = 0; i < w->n_work && !w->too_many; i++)
+		TRY(add_ops(w, &w->work[i]));
+	return OK;
 }
 
 /* All of it, with a number of pieces for each segment. */
@@ -811,14 +674,9 @@ build(struct writer *w, int pieces)
 		w->plan->gpu[g] = (MscclppGpu){ .id = g };
 		w->idle[g] = -1;
 	}
-	for (int p = 0; p < w->n_pieces; p++) {
+	for (int p = 0; p < w->n_pieces; p++)
 		TRY(list_hops(w, p, has));
-		TRY(list_work(w, p));
-	}
-	for (int p = 0; p < w->n_pieces && !w->too_many; p++)
-		TRY(add_hops(w, p));
-	for (int i = 0; i < w->n_work && !w->too_many; i++)
-		TRY(add_ops(w, &w->work[i]));
+	TRY(w->packets ? writer_add_packets(w) : add_pipelines(w));
 	if (!w->too_many)
 		TRY(copy_own(w));
 	TRY(add_switches(w));
@@ -839,7 +697,7 @@ static Status
 build_any(struct writer *w)
 {
 	int chunks = w->block_chunks * (collective_has_blocks(w->sched->coll) ? w->n : 1);
-	for (int pieces = PIECES; pieces > 1; pieces /= 2) {
+	for (int pieces = w->packets ? 1 : PIECES; pieces > 1; pieces /= 2) {
 		if (chunks * pieces > LIMIT_MSCCL_CHUNKS)
 			continue;
 		TRY(build(w, pieces));
@@ -872,7 +730,8 @@ start(struct writer *w)
 	TRY(TEMP(ctx, w->offset, sched->n_segments));
 	TRY(TEMP(ctx, w->count, sched->n_segments));
 	*w->plan = (Mscclpp){ .name = arena_text(&ctx->run, name, strlen(name)), .coll = sched->coll,
-		.coll_name = collective_name(sched->coll), .protocol = "Simple", .n_threads = 1024,
+		.coll_name = collective_name(sched->coll), .protocol = w->packets ? "LL" : "Simple",
+		.double_scratch = w->packets, .n_threads = 1024,
 		.alignment = ALIGNMENT, .n_gpus = w->n, .gpu = w->plan->gpu };
 	return w->plan->name ? OK : fail_memory(ctx);
 }
@@ -883,6 +742,8 @@ convert(struct writer *w)
 {
 	MscclppFindings found;
 	TRY(start(w));
+	if (w->packets)
+		TRY(writer_check_packets(w));
 	TRY(segments_grid(w->ctx, w->sched, LIMIT_MSCCL_CHUNKS, "as offsets of chunks have 16 bits", &w->block_chunks,
 	    w->offset, w->count));
 	TRY(build_any(w));
@@ -892,35 +753,33 @@ convert(struct writer *w)
 
 /* Memory of *out: scratch. */
 static Status
-plan_of(Ctx *ctx, const Schedule *sched, Mscclpp **out)
+plan_of(Ctx *ctx, const Schedule *sched, bool packets, Mscclpp **out)
 {
-	struct writer w = { .ctx = ctx, .sched = sched, .n = sched->topo->n_ranks };
+	struct writer w = { .ctx = ctx, .sched = sched, .n = sched->topo->n_ranks, .packets = packets };
 	TRY(convert(&w));
 	*out = w.plan;
 	return OK;
 }
 
-Status
-sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+static Status
+write_plan(Ctx *ctx, const Schedule *sched, bool packets, Text *out)
 {
-	(void)in;
 	Mscclpp *plan;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Status status = plan_of(ctx, sched, &plan);
+	Status status = plan_of(ctx, sched, packets, &plan);
 	if (status == OK)
 		mscclpp_write(plan, out);
 	arena_release(&ctx->scratch, mark);
 	return status == OK && out->failed ? fail_memory(ctx) : status;
 }
 
-Status
-sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+static Status
+note_plan(Ctx *ctx, const Schedule *sched, bool packets, Text *out)
 {
-	(void)in;
 	Mscclpp *plan;
 	int most = 0;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Status status = plan_of(ctx, sched, &plan);
+	Status status = plan_of(ctx, sched, packets, &plan);
 	for (int g = 0; status == OK && g < plan->n_gpus; g++)
 		most = plan->gpu[g].n_blocks > most ? plan->gpu[g].n_blocks : most;
 	if (status == OK)
@@ -929,4 +788,32 @@ sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text 
 		    (unsigned long long)plan->max_bytes);
 	arena_release(&ctx->scratch, mark);
 	return status == OK && out->failed ? fail_memory(ctx) : status;
+}
+
+Status
+sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	(void)in;
+	return write_plan(ctx, sched, false, out);
+}
+
+Status
+sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	(void)in;
+	return note_plan(ctx, sched, false, out);
+}
+
+Status
+sched_write_mscclpp_packets(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	(void)in;
+	return write_plan(ctx, sched, true, out);
+}
+
+Status
+sched_note_mscclpp_packets(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
+{
+	(void)in;
+	return note_plan(ctx, sched, true, out);
 }
