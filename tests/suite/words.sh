@@ -148,7 +148,7 @@ says "a mistyped collective of a batch" 2 "did you mean allgather?" "$blinkc" ba
 	reduce,algather $v -o x
 says "a mistyped algorithm" 2 "did you mean onehop?" "$blinkc" -a onehpo $v
 says "a mistyped format" 2 \
-	"--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl, mscclpp, mscclpp-packets or chakra; did" \
+	"--format: jsn: want json, compact, cu, cuda-kernel, nccl-graph, msccl, mscclpp, mscclpp-packets or chakra" \
 	"$blinkc" --format jsn $v
 says "a mistyped class" 2 "did you mean nvlink?" "$blinkc" -l pcie,nvlnk $v
 says "a mistyped kind of roots" 2 "did you mean best?" "$blinkc" batch --roots bets $v -o x
