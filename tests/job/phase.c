@@ -7,7 +7,9 @@
  * Rank 0 writes the unique id to DIRECTORY/id. CALLS is a file, a line for each call: COLLECTIVE ROOT BYTES REPEAT
  * GROUP..., with the number of each rank's group, -1: in none; BYTES as blink-schedule(5) counts M. Each rank makes a
  * communicator for each call. TIMES times all ranks begin together, make all calls, and wait; rank 0 prints the least
- * time until the last rank was done: "0.123 s". Elements of allreduces are checked in the first of them. */
+ * time until the last rank was done: "0.123 s". Elements of allreduces are checked in the first of them. With
+ * BLINK_BACKEND=cuda buffers are on GPUs, and each call has a stream. */
+#include "device.h"
 #include "meet.h"
 
 #include <string.h>
@@ -20,8 +22,11 @@ struct call {
 	size_t count;
 	size_t sends[MOST_RANKS], send_at[MOST_RANKS], recvs[MOST_RANKS], recv_at[MOST_RANKS];	/* of an alltoallv */
 	float *in, *out;
+	void *from, *to, *stream;	/* what is sent and received: these, or their mirrors on the rank's GPU */
 	blinkComm_t comm;
 };
+
+static struct rank me;
 
 /* Of an alltoallv, what this rank sends and receives; its buffers are the longer of both. */
 static void
@@ -87,6 +92,25 @@ open_call(struct call *c, blinkComm_t world)
 		need(blinkOutOfMemory, "memory", "");
 	for (size_t i = 0; i < c->count; i++)
 		c->in[i] = (float)((i % 97) + (size_t)c->rank);
+	c->from = c->in;
+	c->to = c->out;
+	if (!device_wanted() || c->group < 0)
+		return;
+	c->stream = device_stream(&me);
+	c->from = device_memory(&me, c->comm, c->count * sizeof *c->in);
+	c->to = device_memory(&me, c->comm, c->count * sizeof *c->out);
+	device_in(&me, c->comm, c->from, c->in, c->count * sizeof *c->in);
+}
+
+static void
+close_call(struct call *c)
+{
+	if (device_wanted() && c->group >= 0) {
+		device_free(&me, c->comm, c->from);
+		device_free(&me, c->comm, c->to);
+		device_stream_end(&me, c->stream);
+	}
+	blinkCommDestroy(c->comm);
 }
 
 static void
@@ -94,20 +118,21 @@ start(struct call *c)
 {
 	const char *name = c->collective;
 	size_t block = c->count / (size_t)c->n, own = block * (size_t)c->rank;
+	float *in = c->from, *out = c->to;
 	blinkResult_t result = blinkInvalidArgument;
 	if (strcmp(name, "allreduce") == 0)
-		result = blinkAllReduce(c->in, c->out, c->count, blinkFloat32, blinkSum, c->comm, NULL);
+		result = blinkAllReduce(in, out, c->count, blinkFloat32, blinkSum, c->comm, c->stream);
 	else if (strcmp(name, "broadcast") == 0)
-		result = blinkBroadcast(c->in, c->out, c->count, blinkFloat32, c->root, c->comm, NULL);
+		result = blinkBroadcast(in, out, c->count, blinkFloat32, c->root, c->comm, c->stream);
 	else if (strcmp(name, "allgather") == 0)
-		result = blinkAllGather(c->in + own, c->out, block, blinkFloat32, c->comm, NULL);
+		result = blinkAllGather(in + own, out, block, blinkFloat32, c->comm, c->stream);
 	else if (strcmp(name, "reducescatter") == 0)
-		result = blinkReduceScatter(c->in, c->out + own, block, blinkFloat32, blinkSum, c->comm, NULL);
+		result = blinkReduceScatter(in, out + own, block, blinkFloat32, blinkSum, c->comm, c->stream);
 	else if (strcmp(name, "alltoall") == 0)
-		result = blinkAlltoAll(c->in, c->out, block, blinkFloat32, c->comm, NULL);
+		result = blinkAlltoAll(in, out, block, blinkFloat32, c->comm, c->stream);
 	else if (strcmp(name, "alltoallv") == 0)
-		result = blinkAlltoAllv(c->in, c->sends, c->send_at, c->out, c->recvs, c->recv_at, blinkFloat32,
-		    c->comm, NULL);
+		result = blinkAlltoAllv(in, c->sends, c->send_at, out, c->recvs, c->recv_at, blinkFloat32,
+		    c->comm, c->stream);
 	need_call(result, name, c->comm);
 }
 
@@ -115,17 +140,19 @@ static void
 check(const struct call *c)
 {
 	size_t wrong = 0;
+	if (device_wanted())
+		device_out(&me, c->comm, c->out, c->to, c->count * sizeof *c->out);
 	for (size_t i = 0; i < c->count && strcmp(c->collective, "allreduce") == 0; i++)
 		wrong += c->out[i] != (float)(i % 97) * (float)c->n + (float)(c->n * (c->n - 1) / 2);
 	if (wrong)
 		need(blinkUnverified, c->collective, "a wrong element");
 }
 
+/* one: a number, on the GPU where buffers are. */
 static void
-together(blinkComm_t world)
+together(blinkComm_t world, float *one)
 {
-	float one = 1;
-	need_call(blinkAllReduce(&one, &one, 1, blinkFloat32, blinkMax, world, NULL), "allreduce", world);
+	need_call(blinkAllReduce(one, one, 1, blinkFloat32, blinkMax, world, NULL), "allreduce", world);
 	need_call(blinkCommWait(world, 0), "wait", world);
 }
 
@@ -140,13 +167,18 @@ main(int argc, char **argv)
 	if (argc != 6)
 		return 2;
 	int rank = atoi(argv[1]), n = atoi(argv[2]), times = atoi(argv[5]);
+	float number = 1, *one = &number;
+	me = (struct rank){ .rank = rank, .n = n };
+	device_take(&me);
 	meet(rank, argv[3], &id);
 	need(blinkCommInitRank(&world, n, &id, rank, NULL, &error), "init", error.text);
+	if (device_wanted())
+		one = (float *)device_memory(&me, world, sizeof *one);
 	int n_calls = read_calls(argv[4], rank, n, call);
 	for (int c = 0; c < n_calls; c++)
 		open_call(&call[c], world);
 	for (int t = 0; t < times; t++) {
-		together(world);
+		together(world, one);
 		double begin = seconds(CLOCK_MONOTONIC);
 		for (int c = 0; c < n_calls; c++)
 			for (int i = 0; i < call[c].repeat && call[c].group >= 0; i++)
@@ -154,7 +186,7 @@ main(int argc, char **argv)
 		for (int c = 0; c < n_calls; c++)
 			if (call[c].group >= 0)
 				need_call(blinkCommWait(call[c].comm, 0), "wait", call[c].comm);
-		together(world);
+		together(world, one);
 		double took = seconds(CLOCK_MONOTONIC) - begin;
 		least = took < least ? took : least;
 		for (int c = 0; c < n_calls && t == 0; c++)
@@ -164,7 +196,9 @@ main(int argc, char **argv)
 	if (rank == 0)
 		printf("%.4f s\n", least);
 	for (int c = 0; c < n_calls; c++)
-		blinkCommDestroy(call[c].comm);
+		close_call(&call[c]);
+	if (device_wanted())
+		device_free(&me, world, (char *)one);
 	blinkCommDestroy(world);
 	return 0;
 }

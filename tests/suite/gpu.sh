@@ -160,6 +160,26 @@ if [ "$full" ]; then
 fi
 [ ! "$full" ] || run tsan/ gpu -n 4 -t graph graph_forked streams one_thread messages
 
+# ---- groups of a job at once ----
+
+# Each rank has a communicator for each of its groups, and their calls are under way at once, by schedules that were
+# planned together.
+"$blinkc" job -q examples/jobs/dgx1v.json -o "$work/groups" || not_ok "groups of a job: exit $?"
+mkdir "$work/ranks"
+printf 'allreduce -1 65536 3 %s\n' "0 1 0 1 0 1 0 1" "0 0 1 1 2 2 3 3" >"$work/calls"
+for rank in 0 1 2 3 4 5 6 7; do
+	LD_LIBRARY_PATH=$work/driver VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so BLINK_GPU=$rank \
+		BLINK_SCHEDULES=$work/groups BLINK_DEBUG=INFO timeout 120 "$build/tests/job/phase" \
+		$rank 8 "$work/ranks" "$work/calls" 2 >"$work/ranks/$rank" 2>&1 ||
+		not_ok "groups of a job: rank $rank: $(tail -2 "$work/ranks/$rank")" &
+done
+wait
+cat "$work"/ranks/? >"$work/said"
+for file in dp-allreduce/0 dp-allreduce/1 tp-allreduce/3; do
+	expect "groups of a job: $file" grep -q "allreduce of .* bytes: $work/groups/.*$file.json: trees" "$work/said"
+done
+expect "groups of a job: results" grep -q '^[0-9.]* s$' "$work/ranks/0"
+
 # ---- copy engines ----
 
 # with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies. In $work/trace is what each rank says of its
