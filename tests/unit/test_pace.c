@@ -47,11 +47,12 @@ test_shares(void)
 {
 	e.chunk = 4096;
 	e.chunks = 256;
-	ok(pace_share(&e, (int64_t)256 * 4096) == 4096, "the longest segment has chunks of the whole length");
-	ok(pace_share(&e, (int64_t)256 * 512) == 512, "one of an eighth an eighth");
-	ok(pace_share(&e, (int64_t)256 * 500) == 512, "of whole lines");
-	ok(pace_share(&e, 10) == 16 && pace_share(&e, 0) > 0, "and at least one");
-	ok(pace_share(&e, (int64_t)257 * 4096) == 4096, "and never more than a slot holds");
+	ok(pace_share(&e, (int64_t)256 * 4096, false) == 4096, "the longest segment has chunks of the whole length");
+	ok(pace_share(&e, (int64_t)256 * 512, false) == 512, "one of an eighth an eighth");
+	ok(pace_share(&e, (int64_t)256 * 500, false) == 512, "of whole lines");
+	ok(pace_share(&e, 10, false) == 16 && pace_share(&e, 0, false) > 0, "and at least one");
+	ok(pace_share(&e, (int64_t)257 * 4096, false) == 4096, "and never more than a slot holds");
+	ok(pace_share(&e, 10, true) == 1024, "of uneven blocks 4 KiB or more");
 }
 
 /* A call that takes 1 ms. bytes: of its message. True: the ranks agree before it. */
