@@ -27,14 +27,18 @@
  * program of unequal_program.c has a better division, and the rate is that of the most loaded link.
  *
  * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
- * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). */
+ * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). Of an allreduce over
+ * more ranks than a schedule may have trees, two ranks have a hub, or three. */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_pieces.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { WEIGHT_BITS = 60 };
+enum {
+	WEIGHT_BITS = 60,
+	MOST_EACH = 3		/* ranks of a hub, where a tree of each has more edges than a schedule may have */
+};
 
 /* ---- weights ---- */
 
@@ -47,6 +51,26 @@ multiply(int64_t a, int64_t b, int64_t *out)
 		return false;
 	*out = (int64_t)product;
 	return true;
+}
+
+/* One hub for p->each ranks of a server, the first of them. */
+static Status
+merge_hubs(struct plan *p)
+{
+	int *at, *left, kept = 0;
+	TRY(TEMP_EACH(p->ctx, p->c.n_servers, at, left));
+	for (int h = 0; h < p->n_hubs; h++) {
+		int s = p->hub[h].server;
+		if (left[s]-- > 0) {
+			p->hub[at[s]].length++;
+			continue;
+		}
+		left[s] = p->each - 1;
+		at[s] = kept;
+		p->hub[kept++] = p->hub[h];
+	}
+	p->n_hubs = kept;
+	return OK;
 }
 
 /* Of an allreduce each rank that has an uplink. */
@@ -64,7 +88,7 @@ hub_each_rank(struct plan *p)
 	for (int v = 0; v < n; v++)
 		if (p->coll != ALLREDUCE || p->hub[v].uplink >= 0)
 			p->hub[p->n_hubs++] = p->hub[v];
-	return OK;
+	return p->each > 1 ? merge_hubs(p) : OK;
 }
 
 static int64_t
@@ -354,7 +378,9 @@ fill_copies_at(struct plan *p, double *excess, bool *good)
 	int n;
 	p->n_pieces = 0;
 	TRY(hub_each_rank(p));
-	TRY(scale(p, good));
+	*good = unequal_may_have(p, p->n_hubs);
+	if (*good)
+		TRY(scale(p, good));
 	if (*good)
 		TRY(fill(p, good));
 	if (p->coll == ALLREDUCE && !(*good && fits(p)))
@@ -447,21 +473,22 @@ is_faster(const Packing *a, const Packing *b, Collective coll, int n_ranks)
 Status
 pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out, Packing **lower)
 {
-	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll }, more = p;
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll };
 	Bound proof = *bound;
 	Packing *pack, *other = NULL;
 	*out = *lower = NULL;
 	TRY(pack_hubs(&p, bound, &pack));
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	bool whole = pack && p.whole;
-	more.copies = true;
-	if (!proof.reached && !whole)
+	int most = !whole ? 1 : coll == ALLREDUCE ? MOST_EACH : 0;
+	for (int each = 1; each <= most && !proof.reached; each++) {
+		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .each = each };
 		TRY(pack_hubs(&more, bound, &other));
-	if (is_faster(other, pack, coll, topo->n_ranks))
-		pack = other;
+		pack = is_faster(other, pack, coll, topo->n_ranks) ? other : pack;
+		pack_note_reached(pack, coll, topo->n_ranks, &proof);
+	}
 	if (!pack)
 		return OK;
-	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	/* The linear program would have no fewer edges. */
 	*(proof.reached || whole ? out : lower) = pack;
 	pack->too_large = whole && !proof.reached;

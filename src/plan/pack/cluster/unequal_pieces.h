@@ -33,6 +33,7 @@ struct plan {
 	Frac rate;		/* the bound, in units of capacity */
 	bool whole;		/* no tree is divided among uplinks */
 	bool copies;		/* trees enter a server over several uplinks, and GPUs pass on what they have */
+	int each;		/* with copies, of an allreduce: ranks that one hub stands for */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;
 	struct hub *hub;
