@@ -4,6 +4,7 @@
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/few/few.h"
+#include "plan/pack/flow/flow.h"
 #include "plan/pack/linear/linear.h"
 #include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
@@ -356,15 +357,23 @@ plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask 
 Status
 plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 {
-	enum { MANY_TREES = 1 << 17 };
+	enum { MANY_TREES = 1 << 17, MANY_LISTED = 720 };	/* ranks, each with trees of its own */
 	const Ask *ask = in->ask;
 	bool lists = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts;
 	bool many = !lists && collective_demands(ask->coll, in->topo->n_ranks) > MANY_TREES;
-	Packing *pack;
+	Packing *pack = NULL;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	if (ask->matrix) {
 		TRY(plan_check_size(ctx, in->topo, ask->coll));
 		return pack_matrix(ctx, in->topo, ask->matrix, &out->pack, &out->length);
+	}
+	if (!lists && in->sym->size > 1 && in->topo->n_ranks > MANY_LISTED)
+		TRY(pack_balanced(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	if (pack) {
+		out->pack = pack;
+		pack_note_reached(pack, ask->coll, in->topo->n_ranks, &out->proof);
+		out->best = out->proof.rate;
+		return OK;
 	}
 	Status status = many ? LIMIT : plan_listed(ctx, in, out);
 	if (status != LIMIT || lists)

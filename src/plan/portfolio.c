@@ -12,6 +12,7 @@
 #include "plan/pack/flow/flow.h"
 #include "plan/plan.h"
 #include "plan/programs.h"
+#include "topology/topology.h"
 
 #include <time.h>
 
@@ -139,6 +140,13 @@ static double
 searches_work(const Planning *in)
 {
 	return 3e-8 * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* The same, a dozen times. */
+static double
+balanced_work(const Planning *in)
+{
+	return 12 * searches_work(in);
 }
 
 /* A linear program of paths, priced by such searches. */
@@ -304,6 +312,22 @@ run_paths(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_paths(ctx, p->in->topo, out, &p->proof);
 }
 
+/* No trees of an allgather or reducescatter are less deep. */
+static bool
+serves_balanced(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_large(in) && is_direct(in) && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
+}
+
+static Status
+run_balanced(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Symmetry *none;
+	TRY(topo_symmetry(ctx, p->in->topo, -1, SYMMETRY_NONE, &none));
+	return pack_balanced(ctx, p->in->topo, none, p->in->ask->coll, p->in->bound, out);
+}
+
 /* The linear program takes longer where many trees cost the same, and ends with more trees. Few trees over servers at
  * the bound stay: shallower ones are hundreds. */
 static bool
@@ -388,23 +412,6 @@ run_programs(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
-/* Tori and their like: the program, over one rank of each orbit, has trees that the group makes deep. */
-static bool
-serves_flows_again(const struct portfolio *p)
-{
-	const Planning *in = p->in;
-	return is_large(in) && is_direct(in) && flows_work(in) >= program_work(in)
-	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
-}
-
-static Status
-run_flows_again(Ctx *ctx, struct portfolio *p, Packing **out)
-{
-	int depth, trees;
-	TRY(plan_least(ctx, p->in->topo, p->in->ask, &depth, &trees));
-	return p->best && pack_depth(p->best, p->work) <= depth ? OK : run_flows(ctx, p, out);
-}
-
 static const struct packer packers[] = {
 	{ "one tree", "widest.c", serves_one_tree, searches_work, BEST_EFFORT, false, false, false, run_one_tree },
 	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, edges_work, BEST_EFFORT, false,
@@ -414,6 +421,8 @@ static const struct packer packers[] = {
 	{ "greedy", "greedy.c", serves_greedy, edges_work, BEST_EFFORT, true, false, false, run_greedy },
 	{ "two levels", "two_level.c", serves_two_level, levels_work, BEST_EFFORT, false, true, false, run_two_level },
 	{ "paths", "alltoall.c", serves_paths, paths_work, BEST_EFFORT, false, false, true, run_paths },
+	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, balanced_work, BEST_EFFORT, false, false, true,
+	    run_balanced },
 	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, flows_work, BEST_EFFORT, false,
 	    false, true, run_flows },
 	{ "linear program, few steps", "programs.c", serves_soon, steps_work, OPTIMAL, true, false, true, run_soon },
@@ -421,8 +430,6 @@ static const struct packer packers[] = {
 	    false, false, true, run_flows },
 	{ "linear program", "Blink 3.2; programs.c", serves_programs, program_work, OPTIMAL, false, false, true,
 	    run_programs },
-	{ "flows for less depth", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows_again, flows_work,
-	    BEST_EFFORT, true, false, true, run_flows_again },
 };
 
 /* ---- the driver ---- */

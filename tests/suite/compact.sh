@@ -200,9 +200,20 @@ END
 	expect "torus $*, alltoall: the rate" grep -q "^rate        $rate GB/s" "$work/err"
 	expect "torus $*, alltoall: at the bound" grep -q "^bound       $rate GB/s, proven by lengths" "$work/err"
 	expect "torus $*, alltoall: valid" "$blinkc" check -q "$work/pairs.json"
+	shallow "$(("$(printf '%s\n' "$@" | sed 's,@.*,/2,' | paste -sd+)"))"
+}
+# shallow DEPTH [OPTION...]: of the torus, allgather: the bound, exactly, by trees of the least depth
+shallow() {
+	"$blinkc" "$work/torus.json" -c allgather "${@:2}" -o "$work/gathered.json" 2>"$work/err" ||
+		not_ok "torus, allgather ${*:2}: exit $?: $(cat "$work/err")"
+	expect "torus, allgather ${*:2}: depth $1" grep -q "^trees .* depth $1\($\|;\)" "$work/err"
+	expect "torus, allgather ${*:2}: at the bound" grep -q "^ratio       1.000$" "$work/err"
+	expect "torus, allgather ${*:2}: proven" bash -c "! grep '^unproven' '$work/err'"
+	expect "torus, allgather ${*:2}: valid" "$blinkc" check -q "$work/gathered.json"
 }
 torus 5@10 6@20 13@40
 torus 8@50 8@50 8@50
+shallow 12 --without g5
 # Lengths that the symmetries do not keep are searched from every GPU: here those around the first would do alone.
 "$python" - "$work/pairs.json" >"$work/x.json" <<'END' || not_ok "lengths that differ"
 import fractions, json, sys
@@ -243,6 +254,20 @@ if [ "$full" ]; then
 	lost "server:8 gpu:72 switch:900 net:50" 575 57.0437 s5/gpu3
 	lost "server:8 gpu:72 switch:900 net:50" 573 56.9583 s5/gpu3,s5/gpu4,s2/gpu0
 	lost "server:16 gpu:36 switch:900 net:50" 575 53.2407 s15/gpu35
+fi
+# An allreduce over so many ranks that a tree of each would have too many edges: lost_gpus LOST DEPTH
+lost_gpus() {
+	expect "28 servers of 72 GPUs without $1, allreduce" bash -c "ulimit -t 20
+		exec '$blinkc' --synthetic 'server:28 gpu:72 switch:900 net:50' --without $1 -c allreduce \
+		-o '$work/x.json' 2>'$work/err'"
+	expect "28 servers of 72 GPUs without $1: depth" grep -q "^trees .* depth $2$" "$work/err"
+	expect "28 servers of 72 GPUs without $1: at the bound" grep -q "^ratio       1.000$" "$work/err"
+	expect "28 servers of 72 GPUs without $1: proven" bash -c "! grep '^unproven' '$work/err'"
+	expect "28 servers of 72 GPUs without $1: valid" "$blinkc" check -q "$work/x.json"
+}
+if [ "$full" ]; then
+	lost_gpus s5/gpu3 8
+	lost_gpus s5/gpu3,s9/gpu1 10
 fi
 expect_exit "without one of 768 GPUs, alltoall" 4 "$blinkc" --synthetic "server:96 gpu:8 switch:300 net:25" --without \
 	s5/gpu3 -c alltoall -o "$work/x.json"

@@ -22,6 +22,14 @@ Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const
 Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate,
     const int64_t *shares, Packing **out);
 
+/* Allgather or reducescatter over links between GPUs alone, at the bound, each tree as shallow as any from its root
+ * (balanced.c). sym: of topo.
+ * *out: with a symmetry where sym has one, of its representatives; NULL: other collectives, other machines, a group
+ * that leaves some rank where it is, or shortest paths alone do not reach the bound. Random: none.
+ * Cost: each root and link are looked at for each path by which parts move; at most some seconds. */
+Status pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
+    Packing **out);
+
 /* Of a packing of any packer: trees exchange edges until none is deeper than it has to be, or no exchange is of use.
  * The rate, the number of trees, their roots and weights stay; no link carries more than its capacity.
  * *out: less deep; NULL: no such trees are found, or these are paths, a symmetry's, too many or too deep, or share
