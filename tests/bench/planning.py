@@ -118,7 +118,8 @@ def cases(work):
     yield Case("16x16 torus broadcast", f"{work}/16x16.json -c broadcast")
     for sides in tori:
         name = "x".join(map(str, sides))
-        yield Case(f"{name} torus alltoall", f"{work}/{name}.json -c alltoall")
+        for coll in ("allgather", "alltoall"):
+            yield Case(f"{name} torus {coll}", f"{work}/{name}.json -c {coll}")
     for servers in (2, 4, 8, 16):
         yield Case(f"{servers * 8} A100 allgather", f"--synthetic|{a100.format(servers)}|-c allgather")
     yield Case("32 A100 broadcast", f"--synthetic|{a100.format(4)}|-c broadcast")
@@ -136,7 +137,7 @@ def cases(work):
                                                                    f"--max-trees 64")
     yield Case("1024 A100 with NICs on rails, one lost, allreduce",
                "--synthetic|server:128 gpu:8 switch:300 nic:8@25 pcie:24 rails|--without nic:s5/nic3 -c allreduce")
-    for servers, gpus in ((8, 18), (8, 72), (16, 36)):
+    for servers, gpus in ((8, 18), (8, 72), (16, 36), (28, 72)):
         for coll in ("allgather", "allreduce"):
             yield Case(f"{servers * gpus - 1} of {servers * gpus} GPUs in racks of {gpus} {coll}",
                        f"--synthetic|server:{servers} gpu:{gpus} switch:900 net:50|{lost} -c {coll}")
