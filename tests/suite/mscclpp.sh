@@ -52,12 +52,12 @@ if [ "$full" ]; then
 				--gpus "$(basename "$file" .json)" --collective $collective
 		done
 	done
-	for machine in dgx1p dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit gb200-tray two-dgx1v \
-		"superpod-a100 --gpus 0-15"; do
-		for collective in $collectives; do
-			# shellcheck disable=SC2086
-			compile "${machine% --*}.$collective" ${machine/#/topologies/}.xml --collective $collective
+	for collective in $collectives; do
+		for machine in dgx1p dgx2 dgx-a100 dgx-h100 hgx-b200 mi250 mi300x p4d pcie-8gpu summit gb200-tray \
+			two-dgx1v; do
+			compile $machine.$collective topologies/$machine.xml --collective $collective
 		done
+		compile a100x2.$collective topologies/superpod-a100.xml --gpus 0-15 --collective $collective
 	done
 fi
 "$blinkc" check "${written[@]}" >"$work/out" 2>"$work/err"
