@@ -191,8 +191,8 @@ typedef struct {
 
 /* Several schedules at once as one plan, whose segments are those of all parts, one after the other. topo: the ranks
  * and links of all. Steps of all parts count against `at_once` of a GPU, and share links by the bytes of their
- * segments. For sim_run and sim_run_best, with executors without `cores` and `by_memory`; SimAsk's m: that of the
- * largest part. *out: in the run arena. Fails: LIMIT more than LIMIT_TREE_EDGES edges. */
+ * segments. For sim_run, with executors without `cores` and `by_memory`; SimAsk's m: that of the largest part.
+ * *out: in the run arena. Fails: LIMIT more than LIMIT_TREE_EDGES edges. */
 Status sim_join(Ctx *ctx, const Topology *topo, const SimPart *part, int n, SimPlan **out);
 
 typedef struct {

@@ -45,6 +45,7 @@ plan_alone(struct planning *p, struct planned *of)
 	TRY(count_bytes(p->ctx, topo, call->coll, of->alone.pack, (double)bytes_of(call), &of->alone_sent));
 	if (!collective_has_rings(call->coll)) {
 		of->ring_sent = of->alone_sent;
+		of->rings = of->alone.pack;
 		return OK;
 	}
 	JobShared other = { 0 };
@@ -56,5 +57,6 @@ plan_alone(struct planning *p, struct planned *of)
 		return OK;
 	}
 	TRY(status);
+	of->rings = rings.pack;
 	return count_bytes(p->ctx, topo, call->coll, rings.pack, (double)bytes_of(call), &of->ring_sent);
 }

@@ -1,6 +1,9 @@
 /* A phase: the shares of links that each group gets, its trees within them, and the images of these. */
 #include "workload/planning.h"
 
+static const char *const schedules[] = { GROUP_SCHEDULES_LIST(ROW_TEXT) };
+const Names group_schedules_names = { N_GROUP_SCHEDULES, schedules };
+
 /* ---- levels ---- */
 
 int

@@ -11,6 +11,7 @@ struct planned {
 	const JoinedGroup *joined;
 	Ask ask;
 	Plan alone;
+	Packing *rings;		/* NULL: there are none */
 	Packing *pack;		/* what is sent */
 	int *part;		/* n_links: the orbit of each of its links under symmetries that keep the group */
 	int *part_size;		/* of such an orbit, how many links it has */

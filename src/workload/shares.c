@@ -217,9 +217,27 @@ new_loads(struct planning *p, const ConcurrentPlan *plan, double **share, struct
 	return OK;
 }
 
+/* Of each group its own best schedule, or its rings. */
+static Status
+take_own(struct planning *p)
+{
+	bool rings = p->in->schedules == SCHEDULES_RINGS;
+	for (int i = 0; i < p->n; i++) {
+		struct planned *of = &p->of[i];
+		of->pack = rings ? of->rings : of->alone.pack;
+		of->sent = rings ? of->ring_sent : of->alone_sent;
+		if (!of->pack)
+			return fail(p->ctx, INFEASIBLE, "%s: %s groups: no rings over the links of each",
+			    p->phase->name, p->in->workload->kind[of->kind].name);
+	}
+	return OK;
+}
+
 Status
 plan_groups(struct planning *p, const ConcurrentPlan *plan)
 {
+	if (p->in->schedules != SCHEDULES_TOGETHER)
+		return take_own(p);
 	ArenaMark mark = arena_mark(&p->ctx->scratch);
 	struct loads loads;
 	double **share;

@@ -15,12 +15,21 @@ typedef struct {
 				 * that makes it so; itself and 0 */
 } JoinedGroup;
 
+/* name, whose schedules a plan has: its times and bounds are those of these, beside what is best together */
+#define GROUP_SCHEDULES_LIST(X) \
+	X(SCHEDULES_TOGETHER, "together", "planned together") \
+	X(SCHEDULES_ALONE, "alone", "of each group the best as if it were alone") \
+	X(SCHEDULES_RINGS, "rings", "of each group rings, where its collective has them; else as alone")
+
+typedef enum { GROUP_SCHEDULES_LIST(ROW_NAME) N_GROUP_SCHEDULES } GroupSchedules;
+
 /* A workload on its machine. */
 typedef struct {
 	const Workload *workload;
 	const Topology *machine;
 	const int *gpu;		/* of each rank: its GPU of the machine */
 	Ask ask;		/* of all calls */
+	GroupSchedules schedules;	/* that plans have: SCHEDULES_TOGETHER until set */
 	const Topology *topo;	/* the ranks, and the links that their groups use, which keep ids of the machine */
 	JoinedGroup **group;	/* of each kind, its groups; those of one rank have no links */
 	int **group_of;		/* of each kind and rank; -1: in none */
@@ -51,9 +60,12 @@ typedef struct {
 	bool shares;		/* several groups may use a link that limits the time: one with a price */
 } PhasePlan;
 
+extern const Names group_schedules_names;
+
 /* Plan a phase: the shares of links (plan/pack/concurrent), then each group's trees within its own. in: joined with
  * what is asked of all its plans.
- * *out: in the run arena; free it with phase_free, whatever is returned. Fails: as job_compile and pack_concurrent. */
+ * *out: in the run arena; free it with phase_free, whatever is returned. Fails: as job_compile and pack_concurrent;
+ * INFEASIBLE rings are wanted, and a group has none. */
 Status phase_plan(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, PhasePlan *out);
 void phase_free(const JoinedWorkload *in, PhasePlan *phase);
 

@@ -5,8 +5,8 @@ usage: make bench-groups-links [BENCH_GROUPS="..."], as root
 
 The links are those of links.py: a network namespace for each GPU of a DGX-1V. Each rank has a communicator for each of
 its groups, and all calls of the phase are under way at once. A line for each job: the time that was planned, less what
-headers take, and measured, by the schedules of blinkc job, by those of blinkc batch, which are each the best for their
-group alone, and by rings; and by those of blinkc job with each rank on the GPU that blinkc advise --job gives it.
+headers take, and measured, by the schedules of blinkc job, by those that are each the best for their group alone, and by
+rings; and by those of blinkc job with each rank on the GPU that blinkc advise --job gives it.
 """
 import argparse
 import json
@@ -46,21 +46,6 @@ def write_job(path, groups, calls, mib):
             for kind, collective, size, times in calls]}]}, file)
 
 
-def each_alone(build, args, folder, phase, ring):
-    """Indexes of the groups' schedules, each as if it were alone, as BLINK_SCHEDULES has them."""
-    found = []
-    for number, call in enumerate(phase["calls"]):
-        lists = "".join(",".join(map(str, one["ranks"])) + "\n" for one in call["schedules"])
-        with open(f"{folder}/lists", "w", encoding="utf-8") as file:
-            file.write(lists)
-        out = f"{folder}/{'ring' if ring else 'alone'}{number}"
-        turns = ring and call["collective"] in ("allreduce", "broadcast", "allgather", "reducescatter")
-        run(f"{build}/blinkc", "batch", "-q", args.topology, "-l", "nvlink", "-g", f"{folder}/lists", "--collectives",
-            call["collective"], "--roots", "all", *(["-a", "ring"] if turns else []), "-o", out)
-        found.append(out)
-    return ":".join(found)
-
-
 def write_calls(path, phase, n):
     with open(path, "w", encoding="utf-8") as file:
         for call in phase["calls"]:
@@ -78,11 +63,11 @@ def measure(lab, build, args, calls, schedules, gpus):
         schedules)
 
 
-def plan(build, args, folder, name):
+def plan(build, args, folder, name, schedules="together"):
     """The phase of folder/job.json, whose schedules are in folder/NAME."""
     shutil.rmtree(f"{folder}/{name}", ignore_errors=True)
-    run(f"{build}/blinkc", "job", "-q", f"{folder}/job.json", "--topology", args.topology, "-l", "nvlink", "-o",
-        f"{folder}/{name}")
+    run(f"{build}/blinkc", "job", "-q", f"{folder}/job.json", "--topology", args.topology, "-l", "nvlink",
+        "--schedules", schedules, "-o", f"{folder}/{name}")
     with open(f"{folder}/{name}/phases.json", encoding="utf-8") as file:
         return json.load(file)["phases"][0]
 
@@ -119,10 +104,9 @@ def compare(lab, args, build, folder):
             if planned is None:
                 cells.append(f"{'none':>8} | {'':19}")
                 continue
-            schedules = f"{folder}/{way}"
             if way in ("alone", "rings"):
-                schedules = each_alone(build, args, folder, phase, way == "rings")
-            seconds, busy = measure(lab, build, args, f"{folder}/calls", schedules, gpus)
+                plan(build, args, folder, way, way)
+            seconds, busy = measure(lab, build, args, f"{folder}/calls", f"{folder}/{way}", gpus)
             planned *= 1e-6 * slower
             cells.append(f"{planned:8.3f} | {seconds:8.3f} {seconds / planned:5.3f} {busy:4.1f}")
         print(f"  {what:32} | " + " | ".join(cells), flush=True)

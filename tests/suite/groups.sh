@@ -175,6 +175,20 @@ read -r time bound alone <<<"$(times rails)"
 if [ "$time" = "$bound" ] && "$python" -c "exit(not $alone > 1.3 * $time)"; then ok "a NIC lost: $alone, $time us"; else
 	not_ok "a NIC lost: time $time, bound $bound, alone $alone us"; fi
 
+# Groups planned alone, and rings, have their own times and the same bound.
+cp examples/jobs/mi250.json "$work/kinds.json"
+plan kinds
+want=$(times kinds)
+for kind in alone rings; do
+	plan kinds --schedules $kind
+	if [ "$(times kinds)" = "${want##* } ${want#* }" ]; then ok "schedules $kind: $(times kinds) us"; else
+		not_ok "schedules $kind: $(times kinds), together $want"; fi
+done
+job six '{ "groups": "dp", "collective": "allreduce", "bytes": 1048576 }' \
+	'"topology": "dgx1v", "gpus": "0-2,5-7", "grid": { "dp": 3, "tp": 2 },'
+expect_exit "rings that there are not" 5 "$blinkc" job "$work/six.json" --schedules rings
+expect_exit "no such schedules" 2 "$blinkc" job examples/jobs/dgx1v.json --schedules best
+
 # ---- simulated ----
 
 # A phase of one schedule takes what the schedule takes, to the ps.

@@ -36,10 +36,19 @@ print(Ctx *ctx, const JobRequest *req, bool json, const JobPlans *plans)
 	return failed ? fail_memory(ctx) : OK;
 }
 
+static Status
+request_schedules(Ctx *ctx, const char *text, int *out)
+{
+	*out = SCHEDULES_TOGETHER;
+	return !text || names_find(group_schedules_names, text, out) ? OK : fail(ctx, USAGE,
+	    "--schedules: %.40s: want %s", text, names_wanted(group_schedules_names).text);
+}
+
 Status
 verb_job(Ctx *ctx, const Options *opt)
 {
 	JobRequest req;
+	int schedules;
 	bool json;
 	JoinedWorkload in;
 	JobPlans plans = { 0 };
@@ -47,7 +56,9 @@ verb_job(Ctx *ctx, const Options *opt)
 	if (opt->n_files != 1)
 		return fail(ctx, USAGE, "%d job files: want one; see blinkc job --help", opt->n_files);
 	TRY(job_request(ctx, opt, opt->file[0], opt->value[OPT_TOPOLOGY], &req));
+	TRY(request_schedules(ctx, opt->value[OPT_SCHEDULES], &schedules));
 	TRY(workload_join(ctx, req.workload, req.machine, req.gpu, &req.ask, &in));
+	in.schedules = (GroupSchedules)schedules;
 	Status status = plan_all(ctx, &req, &in, &plans);
 	if (status == OK)
 		status = print(ctx, &req, json, &plans);

@@ -58,11 +58,11 @@ put_call(Text *out, const PlannedCall *call)
 
 /* What it gains to plan groups together. */
 static void
-put_gain(Text *out, const PlannedPhase *phase, bool shares, double seconds)
+put_gain(Text *out, const PlannedPhase *phase, bool together, bool shares, double seconds)
 {
 	text_put(out, "  each alone  ");
 	job_put_seconds(out, phase->alone);
-	if (phase->alone <= seconds * (1 + 1e-9))
+	if (together && phase->alone <= seconds * (1 + 1e-9))
 		text_printf(out, ": no gain, as the links that limit it %s", shares
 		    ? "carry no more than they must" : "are of one group each");
 	else
@@ -102,7 +102,7 @@ job_text(const JobPlans *plans, Text *out)
 			job_put_seconds(out, of->bound);
 			text_printf(out, ", ratio %.3f\n", of->bound / of->seconds);
 		}
-		put_gain(out, phase, plans->plan[p].shares, seconds);
+		put_gain(out, phase, plans->in->schedules == SCHEDULES_TOGETHER, plans->plan[p].shares, seconds);
 		step += seconds * phase->times;
 	}
 	if (phases->n_phases > 1 || phases->phase[0].times > 1) {

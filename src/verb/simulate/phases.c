@@ -162,6 +162,32 @@ simulate_alone(struct phase_run *run, int c, const SimAsk *whole)
 	return OK;
 }
 
+/* With the chunk size, a power of two, that takes least time: groups of unlike sizes may have several that are better
+ * than their neighbours, so that all are tried whose steps are not too many. */
+static Status
+find_chunk(struct phase_run *run, const SimPlan *plan, SimAsk *ask)
+{
+	enum { LEAST_CHUNK = 16 << 10, MOST_STEPS = 1 << 20 };
+	int64_t best = INT64_MAX, chunk = LEAST_CHUNK, found;
+	while (chunk < ask->m)
+		chunk *= 2;
+	found = chunk;
+	for (; chunk >= LEAST_CHUNK; chunk /= 2) {
+		ArenaMark mark = arena_mark(&run->ctx->run);
+		SimResult result;
+		ask->chunk = chunk;
+		progress(run->ctx, "%s: chunks of %lld bytes", run->phase->name, (long long)chunk);
+		TRY(sim_run(run->ctx, plan, ask, &result));
+		arena_release(&run->ctx->run, mark);
+		found = result.time < best ? chunk : found;
+		best = result.time < best ? result.time : best;
+		if (result.n_steps > MOST_STEPS)
+			break;
+	}
+	ask->chunk = found;
+	return OK;
+}
+
 static Status
 simulate_phase(struct phase_run *run, bool traced)
 {
@@ -174,8 +200,9 @@ simulate_phase(struct phase_run *run, bool traced)
 	s->n_rows = 1;
 	progress(run->ctx, "%s: %d schedules at once", run->phase->name, run->n_parts);
 	SimResult *result = &s->row[0].result;
-	TRY(s->chunk ? sim_run(run->ctx, plan, &ask, result) : sim_run_best(run->ctx, plan, &ask, result));
-	ask.chunk = s->chunk ? s->chunk : result->chunk > 0 ? result->chunk : 1;
+	if (!s->chunk)
+		TRY(find_chunk(run, plan, &ask));
+	TRY(sim_run(run->ctx, plan, &ask, result));
 	ask.steps = traced || result->n_steps <= LIMIT_SIM_KEPT;
 	if (ask.steps)
 		TRY(sim_run(run->ctx, plan, &ask, result));
