@@ -148,8 +148,8 @@ follow from it") \
 	    "write what is valid and invalid, or what differs, to FILE as JUnit XML") \
 	X(OPT_GITHUB, "github", 0, NULL, CHECK | DIFF | LINT, "print annotations of GitHub Actions, and nothing else") \
 	X(OPT_SCHEMA, "schema", 0, NULL, LINT, "topologies in XML must be valid by blinkc's XML Schema, too") \
-	X(OPT_SCHEDULES, "schedules", 0, "KIND", JOB, "whose schedules are planned and written: together (default); alone: " \
-	    "of each group the best as if it were alone; or rings") \
+	X(OPT_SCHEDULES, "schedules", 0, "KIND", JOB, "whose schedules are planned and written: together (default); " \
+	    "alone: of each group the best as if it were alone; or rings") \
 	X(OPT_PHASE, "phase", 0, "NAME", SIMULATE, "of the phases of a job: this one alone") \
 	X(OPT_OFFSET, "offset", 0, "LIST", SIMULATE, "of a phase: when each of its calls begins, in their order, as " \
 	    "0,5ms; default: all at once") \
