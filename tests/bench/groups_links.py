@@ -5,8 +5,8 @@ usage: make bench-groups-links [BENCH_GROUPS="..."], as root
 
 The links are those of links.py: a network namespace for each GPU of a DGX-1V. Each rank has a communicator for each of
 its groups, and all calls of the phase are under way at once. A line for each job: the time that was planned, less what
-headers take, and measured, by the schedules of blinkc job, by those that are each the best for their group alone, and by
-rings; and by those of blinkc job with each rank on the GPU that blinkc advise --job gives it.
+headers take, and measured, by the schedules of blinkc job, by those that are each the best for their group alone, and
+by rings; and by those of blinkc job with each rank on the GPU that blinkc advise --job gives it.
 """
 import argparse
 import json
