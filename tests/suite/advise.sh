@@ -77,6 +77,8 @@ expect_exit "a job and sizes of sets" 2 "$blinkc" advise --job examples/jobs/dgx
 expect_exit "a job for Slurm" 2 "$blinkc" advise --job examples/jobs/dgx1v.json --format slurm
 expect_exit "a job without a machine" 2 "$blinkc" advise --job "$work/eight.json"
 expect_exit "a job over more ranks than GPUs" 3 "$blinkc" advise --job examples/jobs/mi250.json dgx1v
+# Of job 86 no change of two ranks leads from those in order to the best.
+expect "a placement that is found by branch and bound" oracle random_placement "$blinkc" 86 86
 expect "random jobs, all placements" oracle random_placement "$blinkc" 1 "$([ "$full" ] && echo 40 || echo 4)"
 
 expect_exit "no such size" 2 "$blinkc" advise $v -n 9
