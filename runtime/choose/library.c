@@ -273,11 +273,12 @@ library_gpus(const struct library *lib, const struct job *job)
 	return 0;
 }
 
-/* The GPU of this id, or else of this number; below 0: none. */
+/* The GPU of this id, or else of this number, as "3" or "=3"; below 0: none. */
 static int
 number_of(const Index *index, const char *gpu)
 {
 	int number = 0;
+	gpu += *gpu == '=';
 	for (int g = 0; g < index->n_gpus; g++)
 		if (strcmp(index->gpu[g], gpu) == 0)
 			return g;
@@ -289,14 +290,33 @@ number_of(const Index *index, const char *gpu)
 	return number < index->n_gpus ? number : -1;
 }
 
+/* Nothing is said of its GPU but a number that it had in a larger job, as "=9". */
+static bool
+is_assumed(const struct job *job, int rank)
+{
+	return !job->gpu || !job->gpu[rank] || !*job->gpu[rank] || *job->gpu[rank] == '=';
+}
+
+/* Ranks whose numbers in a larger job are no GPUs of the index are those of one of several such machines: then their
+ * numbers in this job count. */
+static bool
+has_assumed(const Index *index, const struct job *job)
+{
+	for (int r = 0; r < job->n_ranks; r++)
+		if (is_assumed(job, r) && job->gpu && job->gpu[r] && *job->gpu[r] && number_of(index, job->gpu[r]) < 0)
+			return false;
+	return true;
+}
+
 /* The job's GPUs by their numbers in the index. False: it does not have them all, or not one for each rank; `lacks`
  * says it. */
 static bool
 find_gpus(const Index *index, const struct job *job, int *gpu, bool *taken, char *lacks, size_t room)
 {
+	bool all = has_assumed(index, job);
 	memset(taken, 0, (size_t)index->n_gpus * sizeof *taken);
 	for (int r = 0; r < job->n_ranks; r++) {
-		const char *name = job->gpu && job->gpu[r] ? job->gpu[r] : "";
+		const char *name = job->gpu && job->gpu[r] && (all || !is_assumed(job, r)) ? job->gpu[r] : "";
 		gpu[r] = *name ? number_of(index, name) : r < index->n_gpus ? r : -1;
 		if (gpu[r] < 0 && *name)
 			snprintf(lacks, room, "no GPU \"%s\" (rank %d)", name, r);

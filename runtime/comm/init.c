@@ -412,15 +412,15 @@ set_state(struct rank_comm *r, const struct rank_comm *parent)
 		self->parent = parent->of_backend;
 }
 
-/* Where nobody says which GPU a rank has, it keeps the one that its number in the parent stands for. Buffers on a GPU
- * show which it is. */
+/* Where nobody says which GPU a rank has, it keeps the one that its number in the parent stands for, if an index has
+ * that many. Buffers on a GPU show which it is. */
 static void
 keep_gpu(struct rank_comm *r, const struct rank_comm *parent)
 {
 	if (parent && !*r->gpu && *parent->gpu)
 		memcpy(r->gpu, parent->gpu, GPU_BYTES);
 	else if (parent && !*r->gpu && !r->backend->on_device)
-		snprintf(r->gpu, sizeof r->gpu, "%d", parent->self.rank);
+		snprintf(r->gpu, sizeof r->gpu, "=%d", parent->self.rank);
 }
 
 /* A peer that has just ended is not reached, and the hub tells why: its word counts, if it comes soon. */

@@ -60,6 +60,18 @@ for file in backward/dp-allreduce/0 backward/dp-allreduce/1 forward/tp-allreduce
 	expect "a communicator split off has the schedule of its GPUs: $file" \
 		grep -qF "allreduce of 0 to 9223372036854775807 bytes: $work/example/$file.json: trees" "$work/said"
 done
+# Of two servers each is the machine of an index of one.
+mkdir "$work/servers"
+printf 'allreduce -1 65536 1 %s\n' "0 0 0 0 1 1 1 1" >"$work/calls"
+"$blinkc" topology -q --synthetic "gpu:4 mesh:50" -o "$work/mesh.xml" &&
+	"$blinkc" batch -q "$work/mesh.xml" -n 4 --collectives allreduce -o "$work/four" || not_ok "a batch: exit $?"
+for rank in 0 1 2 3 4 5 6 7; do
+	BLINK_HOST_ID=host$rank BLINK_SCHEDULES="$work/four" BLINK_DEBUG=INFO timeout 60 \
+		"$build/tests/job/phase" $rank 8 "$work/servers" "$work/calls" 1 >"$work/servers/$rank" 2>&1 &
+done
+wait
+expect "each of two servers has the schedule of the index" [ "$(cat "$work"/servers/? |
+	grep -cF "allreduce of 0 to 9223372036854775807 bytes: $work/four/")" = 8 ]
 # 64 messages of 32 MiB over one NVLink of 25 GB/s each way.
 expect "the time of the example" grep -q '^  time        85.9 ms; bound 85.9 ms, ratio 1.000$' "$work/text"
 # Of two phases with the same schedules there is one file each.

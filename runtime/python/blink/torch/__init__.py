@@ -28,8 +28,8 @@ def _create(how: Any, options: object) -> ProcessGroup:
         raise TypeError(f"pg_options: {type(options).__name__}: want blink.torch.Options")
     options = options or Options()
     if options.gpu is None and not os.environ.get("BLINK_GPU") and how.global_ranks_in_group:
-        # A rank has the same GPU in all of its groups.
-        options = replace(options, gpu=str(how.global_ranks_in_group[how.group_rank]))
+        # A rank has the same GPU in all of its groups, if an index has as many.
+        options = replace(options, gpu=f"={how.global_ranks_in_group[how.group_rank]}")
     return ProcessGroup(how.store, how.group_rank, how.group_size, how.timeout, options)
 
 
