@@ -144,9 +144,11 @@ fi
 dies() {
 	local name=$1 pid victim='' code=0 tries=0
 	shift
+	# What ran before has left its own, which the new process empties only once it has begun.
+	rm -f "$work/out"
 	"$perf" -b 4K -e 4K -n 100000000 -w 0 "$@" >"$work/out" 2>"$work/err" &
 	pid=$!
-	until grep -q '#wrong' "$work/out" || [ $tries = 300 ]; do
+	until grep -qs '#wrong' "$work/out" || [ $tries = 300 ]; do
 		tries=$((tries + 1))
 		sleep 0.1
 	done
