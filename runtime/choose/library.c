@@ -300,7 +300,7 @@ is_assumed(const struct job *job, int rank)
 /* Ranks whose numbers in a larger job are no GPUs of the index are those of one of several such machines: then their
  * numbers in this job count. */
 static bool
-has_assumed(const Index *index, const struct job *job)
+assumed_are_there(const Index *index, const struct job *job)
 {
 	for (int r = 0; r < job->n_ranks; r++)
 		if (is_assumed(job, r) && job->gpu && job->gpu[r] && *job->gpu[r] && number_of(index, job->gpu[r]) < 0)
@@ -313,7 +313,7 @@ has_assumed(const Index *index, const struct job *job)
 static bool
 find_gpus(const Index *index, const struct job *job, int *gpu, bool *taken, char *lacks, size_t room)
 {
-	bool all = has_assumed(index, job);
+	bool all = assumed_are_there(index, job);
 	memset(taken, 0, (size_t)index->n_gpus * sizeof *taken);
 	for (int r = 0; r < job->n_ranks; r++) {
 		const char *name = job->gpu && job->gpu[r] && (all || !is_assumed(job, r)) ? job->gpu[r] : "";

@@ -7,8 +7,9 @@
  *
  * Races. The threads of a block do its operations without waiting for each other, but at a nop: so two operations
  * without one between them are not in order, and a wait, which its first threads do, one for each channel, is known to
- * the others after the next nop. Each of these threads has a clock (state.h), and so has each port, which does what it
- * is told to later. Signals carry clocks; relaxed ones only that something has happened, not what was written. A packet
+ * the others after the next nop. Each of these threads has a vector clock (Fidge 1988; state.h), and so has each port,
+ * which does later what it is told to. A signal carries the clock of who sends it; after a relaxed one it is known that
+ * something has happened, but what was written before it may not be there yet. A packet
  * carries what its writer knew, so that what was read for it may be overwritten. Without races all runs have the same
  * result, so the values of this one are those of all.
  *

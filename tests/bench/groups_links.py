@@ -10,12 +10,9 @@ by rings; and by those of blinkc job with each rank on the GPU that blinkc advis
 """
 import argparse
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 
 import links
 
@@ -120,24 +117,7 @@ def main():
     parser.add_argument("--times", type=int, default=2)
     parser.add_argument("--job", help="those whose name has this in it")
     args = parser.parse_args()
-    build = os.environ.get("BUILD", "build")
-    if os.geteuid() != 0 or not all(shutil.which(name) for name in ("ip", "tc")):
-        print("skipped: want root and iproute2, to make networks")
-        return 0
-    topology = json.loads(run(f"{build}/blinkc", "convert", args.topology, "--format", "json"))
-    lab = links.Lab(topology, args.mbit, "nvlink")
-    os.nice(links.PRIORITY)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            lab.open()
-            compare(lab, args, build, folder)
-        except RuntimeError as error:
-            print(f"failed: {error}")
-            return 1
-        finally:
-            lab.close()
-    return 0
+    return links.in_lab(args, lambda lab, build, folder: compare(lab, args, build, folder))
 
 
 if __name__ == "__main__":

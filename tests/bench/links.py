@@ -197,6 +197,29 @@ def plan(build, topology, gpus, collective, ring, path, links):
     return json.loads(done.stderr)["rate_gb_per_s"] if done.returncode == 0 else None
 
 
+def in_lab(args, compare):
+    """compare(lab, build, folder) over the links of args.topology, of args.mbit for NVLinks of 25 GB/s; exit code."""
+    build = os.environ.get("BUILD", "build")
+    if os.geteuid() != 0 or not all(shutil.which(name) for name in ("ip", "tc")):
+        print("skipped: want root and iproute2, to make networks")
+        return 0
+    topology = json.loads(subprocess.run([f"{build}/blinkc", "convert", args.topology, "--format", "json"], check=True,
+                                         capture_output=True, text=True).stdout)
+    lab = Lab(topology, args.mbit, "nvlink")
+    os.nice(PRIORITY)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            lab.open()
+            compare(lab, build, folder)
+        except RuntimeError as error:
+            print(f"failed: {error}")
+            return 1
+        finally:
+            lab.close()
+    return 0
+
+
 def execute(lab, gpus, command, schedules):
     """Seconds that rank 0 prints in its last line, and how many processors were busy; the error of a rank. command: of
     a rank and the folder in which they meet."""

@@ -9,11 +9,7 @@ line for each: the time by its links, less what headers take, and measured.
 """
 import argparse
 import json
-import os
-import shutil
-import signal
 import sys
-import tempfile
 from fractions import Fraction
 
 import groups_links
@@ -63,24 +59,7 @@ def main():
     parser.add_argument("--mbit", type=float, default=40, help="of a link of 25 GB/s; 40")
     parser.add_argument("--times", type=int, default=3)
     args = parser.parse_args()
-    build = os.environ.get("BUILD", "build")
-    if os.geteuid() != 0 or not all(shutil.which(name) for name in ("ip", "tc")):
-        print("skipped: want root and iproute2, to make networks")
-        return 0
-    topology = json.loads(groups_links.run(f"{build}/blinkc", "convert", args.topology, "--format", "json"))
-    lab = links.Lab(topology, args.mbit, "nvlink")
-    os.nice(links.PRIORITY)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            lab.open()
-            compare(lab, args, build, folder)
-        except RuntimeError as error:
-            print(f"failed: {error}")
-            return 1
-        finally:
-            lab.close()
-    return 0
+    return links.in_lab(args, lambda lab, build, folder: compare(lab, args, build, folder))
 
 
 if __name__ == "__main__":

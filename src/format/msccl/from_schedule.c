@@ -350,9 +350,7 @@ start(struct writer *w)
 	Ctx *ctx = w->ctx;
 	const Schedule *sched = w->sched;
 	char name[64];
-	int length = snprintf(name, sizeof name, "blinkc %s %s", sched->algorithm, collective_name(sched->coll));
-	if (sched->root >= 0 && length < (int)sizeof name)
-		snprintf(name + length, sizeof name - (size_t)length, " root %d", sched->root);
+	segments_plan_name(sched, name);
 	if (sched->n_parts > 1)
 		return fail(ctx, INFEASIBLE, "%s: parts over several link classes: MSCCL XML has no parts, as their "
 		    "sizes depend on the message", name_of(w));

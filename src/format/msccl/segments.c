@@ -1,6 +1,8 @@
 #include "format/msccl/segments.h"
 #include "schedule/schedule.h"
 
+#include <stdio.h>
+
 Status
 segments_grid(Ctx *ctx, const Schedule *sched, int all, const char *why, int *out, int *offset, int *count)
 {
@@ -49,4 +51,12 @@ bool
 hop_moves(const Schedule *sched, const Edge *e, bool up, const bool *has)
 {
 	return collective_reduces(sched->coll) ? up || has[e->src] : has[e->src] && !has[e->dst];
+}
+
+void
+segments_plan_name(const Schedule *sched, char name[64])
+{
+	int length = snprintf(name, 64, "blinkc %s %s", sched->algorithm, collective_name(sched->coll));
+	if (sched->root >= 0 && length < 64)
+		snprintf(name + length, (size_t)(64 - length), " root %d", sched->root);
 }

@@ -10,6 +10,9 @@
  * in a buffer; why: "as offsets in MSCCL XML have 16 bits". */
 Status segments_grid(Ctx *ctx, const Schedule *sched, int most, const char *why, int *k, int *offset, int *count);
 
+/* What a plan is called: "blinkc trees broadcast root 3". */
+void segments_plan_name(const Schedule *sched, char name[64]);
+
 /* The rank that has the s-th segment before, or EVERY_RANK; is it for rank r in the end? */
 int segment_holder(const Schedule *sched, int s);
 bool segment_serves(const Schedule *sched, int s, int r);

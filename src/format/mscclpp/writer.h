@@ -77,6 +77,10 @@ Status writer_add_work(struct writer *w, int rank, int piece, int *out);
 Status writer_add_op(struct writer *w, struct work *work, MscclppKind kind, MscclppOp **out);
 Status writer_add_nop(struct writer *w, struct work *work);
 
+/* hops.c: what the threadblocks of a piece have to do, by its hops. operations.c: the operations for that. */
+Status writer_add_hops(struct writer *w, int p);
+Status writer_add_ops(struct writer *w, struct work *work);
+
 /* The number of this buffer of another rank in a threadblock. */
 Status writer_get_remote(struct writer *w, struct work *work, int type, int rank, MscclppBuffer buffer, int *id);
 
