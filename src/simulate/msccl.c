@@ -29,8 +29,9 @@
  * What waits is woken by what it waits for: the threadblock at the other end of a connection, or the one that it
  * depends on. No choice is made, so the order within one time does not matter. */
 #include "simulate/msccl.h"
-#include "simulate/run.h"
+#include "simulate/blocks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef enum { BLOCK_WAITING, BLOCK_ADDING, BLOCK_STARTING, BLOCK_MOVING, BLOCK_ADDING_THERE } BlockState;
@@ -46,26 +47,17 @@ struct block {
 	int current;		/* the message that it sends */
 	int first_waiter, next_waiter;	/* of those that depend on it; in the list of the one that it waits for */
 	bool waits;		/* is in such a list */
-	bool woken;
 };
 
 enum { NO_WAITER = -1, STEP_NS = 50 };
 
-/* Steps that neither send nor receive take less time to simulate than messages. */
-enum { PARTS_OF_MESSAGE = 16 };
-
 struct program {
-	struct net net;			/* bytes: of the message that each threadblock sends, on links */
-	struct run run;			/* links, clocks, events, result; a hop for each threadblock */
-	SimAsk ask;			/* as links.c is to see it: no packets, and chunks of any size */
-	const SimAsk *asked;
+	struct blocks all;		/* a hop for each threadblock */
 	const SimMsccl *of;
 	struct block *block;
 	int *in_flight;			/* of each threadblock: its messages that have not been taken, a ring */
-	int *woken, n_woken;
 	int64_t chunk, slice, n_slices;	/* bytes of a chunk and of a slice of it; slices of a chunk */
 	int together;			/* chunks in one message, at most */
-	Wide *moved;			/* of each link: bytes without flags */
 };
 
 /* ---- sizes ---- */
@@ -74,7 +66,7 @@ struct program {
 static int64_t
 wire_bytes(const struct program *p, int64_t bytes)
 {
-	if (!by_packets(p->asked))
+	if (!by_packets(p->all.asked))
 		return bytes;
 	return strcmp(p->of->algo->protocol, "LL128") == 0 ? bytes + (bytes + 14) / 15 : 2 * bytes;
 }
@@ -115,9 +107,7 @@ wake(struct program *p, int t, int cause)
 	if (b->state != BLOCK_WAITING || b->waits)
 		return;
 	b->cause = cause;
-	if (!b->woken)
-		p->woken[p->n_woken++] = t;
-	b->woken = true;
+	blocks_wake(&p->all, t);
 }
 
 static void
@@ -164,21 +154,12 @@ can_begin(struct program *p, int t)
 
 /* ---- a message ---- */
 
-static Status
-too_long(struct program *p)
-{
-	return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes takes more than 53 days", p->of->algo->name,
-	    (long long)p->asked->m);
-}
-
 /* Go on in `state` after `wait` ps. */
 static Status
 stay(struct program *p, int t, BlockState state, int64_t wait)
 {
 	p->block[t].state = state;
-	if (wait > SIM_TIME_MOST - p->run.now)
-		return too_long(p);
-	return events_add(p->run.ctx, &p->run.events, p->run.now, wait, p->of->plan.n_hops + t, -1);
+	return blocks_after(&p->all, wait, p->of->plan.n_hops + t, -1);
 }
 
 /* What a threadblock does with its own GPU's memory, before it sends. */
@@ -186,9 +167,9 @@ static int64_t
 local_time(const struct program *p, const MscclStep *step, int64_t bytes)
 {
 	const MscclOpKind *op = &msccl_ops[step->op];
-	if (step->op != MSCCL_REDUCE && (!op->receives || !op->reads || p->asked->p.fused))
+	if (step->op != MSCCL_REDUCE && (!op->receives || !op->reads || p->all.asked->p.fused))
 		return 0;
-	return p->asked->p.reduce_step * PS_PER_NS + time_at_rate(bytes, p->asked->p.reduce);
+	return p->all.asked->p.reduce_step * PS_PER_NS + time_at_rate(bytes, p->all.asked->p.reduce);
 }
 
 static int *
@@ -197,25 +178,12 @@ in_flight(const struct program *p, int t, int64_t k)
 	return &p->in_flight[t * p->of->slots + k % p->of->slots];
 }
 
-static SimStep *
-kept(const struct program *p, int message)
-{
-	return p->asked->steps ? &p->run.out->step[message] : NULL;
-}
-
 static Status
 move_bytes(struct program *p, int t)
 {
-	const SimHop *hop = &p->of->plan.hop[t];
 	int64_t bytes = message_bytes(p, &p->block[t], step_of(p, t));
 	p->block[t].state = BLOCK_MOVING;
-	p->net.bytes[t] = wire_bytes(p, bytes);
-	p->run.active[t] = (struct active){ .hop = t, .step = p->block[t].current };
-	links_enter(&p->run, t);
-	for (int i = 0; i < hop->n_links; i++)
-		p->moved[hop->link[i]] += bytes;
-	if (p->asked->steps)
-		kept(p, p->block[t].current)->move = p->run.now;
+	blocks_move(&p->all, t, p->block[t].current, bytes, wire_bytes(p, bytes));
 	return OK;
 }
 
@@ -223,12 +191,9 @@ static Status
 begin_to_send(struct program *p, int t)
 {
 	struct block *b = &p->block[t];
-	const SimParameters *of = &p->asked->p;
-	int64_t wait = (by_packets(p->asked) ? of->packet_step : of->step) * PS_PER_NS;
-	b->current = (int)p->run.out->n_steps++;
-	if (p->asked->steps)
-		*kept(p, b->current) = (SimStep){ .hop = t, .cause = b->cause, .chunk = b->sent,
-			.begin = p->run.now };
+	const SimParameters *of = &p->all.asked->p;
+	int64_t wait = (by_packets(p->all.asked) ? of->packet_step : of->step) * PS_PER_NS;
+	b->current = blocks_begin(&p->all, t, b->cause, b->sent);
 	*in_flight(p, t, b->sent++) = b->current;
 	return wait ? stay(p, t, BLOCK_STARTING, wait) : move_bytes(p, t);
 }
@@ -238,9 +203,7 @@ arrive(struct program *p, int t)
 {
 	struct block *b = &p->block[t];
 	int message = *in_flight(p, t, b->arrived++);
-	if (p->asked->steps)
-		kept(p, message)->arrive = p->run.now;
-	p->run.out->last = message;
+	blocks_arrive(&p->all, message);
 	wake(p, p->of->place[t].to, message);
 }
 
@@ -253,8 +216,8 @@ end_message(struct program *p, int t)
 	const MscclOpKind *op = &msccl_ops[step->op];
 	const MscclPlace *place = &p->of->place[t];
 	b->state = BLOCK_WAITING;
-	p->run.n_begun++;
-	TRY(run_spend(&p->run, STEP_NS));
+	p->all.run.n_begun++;
+	TRY(run_spend(&p->all.run, STEP_NS));
 	b->last = op->sends ? b->current : b->cause;
 	if (op->receives) {
 		struct block *from = &p->block[place->in];
@@ -262,12 +225,10 @@ end_message(struct program *p, int t)
 		from->taken++;
 		wake(p, place->in, b->last);
 	}
-	if (op->sends && p->asked->steps)
-		kept(p, b->current)->end = p->run.now;
-	if (op->sends && b->latency > SIM_TIME_MOST - p->run.now)
-		return too_long(p);
-	if (op->sends)
-		TRY(events_add(p->run.ctx, &p->run.events, p->run.now, b->latency, t, b->current));
+	if (op->sends) {
+		blocks_end(&p->all, b->current);
+		TRY(blocks_after(&p->all, b->latency, t, b->current));
+	}
 	if (++b->part == parts_of(p, step)) {
 		b->part = 0;
 		if (++b->step == place->block->n_steps) {
@@ -280,10 +241,10 @@ end_message(struct program *p, int t)
 	return OK;
 }
 
-/* As far as it takes no time. */
 static Status
-go_on(struct program *p, int t)
+go_on(struct blocks *all, int t)
 {
+	struct program *p = (struct program *)all;
 	struct block *b = &p->block[t];
 	while (b->state == BLOCK_WAITING && !b->waits && !has_ended(p, t) && can_begin(p, t)) {
 		const MscclStep *step = step_of(p, t);
@@ -297,8 +258,9 @@ go_on(struct program *p, int t)
 }
 
 static Status
-next_state(struct program *p, int t)
+next_state(struct blocks *all, int t)
 {
+	struct program *p = (struct program *)all;
 	const struct block *b = &p->block[t];
 	const MscclStep *step = step_of(p, t);
 	int64_t wait = 0;
@@ -308,64 +270,25 @@ next_state(struct program *p, int t)
 		return move_bytes(p, t);
 	if (b->state == BLOCK_ADDING_THERE)
 		return end_message(p, t);
-	if (p->of->place[t].adds[b->step] && p->asked->p.fused)
+	if (p->of->place[t].adds[b->step] && p->all.asked->p.fused)
 		wait = time_at_rate(message_bytes(p, b, step),
-		    sim_add_rate(&p->asked->p, p->of->plan.sched->topo, &p->of->plan.hop[t]));
+		    sim_add_rate(&p->all.asked->p, p->of->plan.sched->topo, &p->of->plan.hop[t]));
 	return wait ? stay(p, t, BLOCK_ADDING_THERE, wait) : end_message(p, t);
 }
 
-/* ---- time ---- */
-
 /* A message arrives, or a threadblock goes on. */
 static Status
-take_event(struct program *p)
+happens(struct blocks *all, Event event)
 {
-	int id = events_pop(&p->run.events).id, n = p->of->plan.n_hops;
-	if (id >= n)
-		return next_state(p, id - n);
-	arrive(p, id);
+	struct program *p = (struct program *)all;
+	int n = p->of->plan.n_hops;
+	if (event.id >= n)
+		return next_state(all, event.id - n);
+	arrive(p, event.id);
 	return OK;
 }
 
-/* Everything that happens now, until all that is left takes time. */
-static Status
-happen(struct program *p)
-{
-	int64_t time;
-	for (;;) {
-		if (p->n_woken) {
-			int t = p->woken[--p->n_woken];
-			p->block[t].woken = false;
-			TRY(go_on(p, t));
-		} else if (!run_next_time(&p->run, &time) || time > p->run.now) {
-			TRY(run_spend(&p->run, 0));
-			return links_share(&p->run);
-		} else if (events_time(&p->run.events) == time) {
-			TRY(take_event(p));
-		} else {
-			TRY(next_state(p, links_leave(&p->run)));
-		}
-	}
-}
-
-static Status
-simulate(struct program *p)
-{
-	int64_t time;
-	p->run.now = p->asked->p.call * PS_PER_NS;
-	for (int t = 0; t < p->of->plan.n_hops; t++)
-		wake(p, t, -1);
-	TRY(happen(p));
-	while (run_next_time(&p->run, &time)) {
-		p->run.now = time;
-		TRY(happen(p));
-	}
-	for (int t = 0; t < p->of->plan.n_hops; t++)
-		if (!has_ended(p, t))
-			return fail(p->run.ctx, INTERNAL, "%s: threadblock %d hangs", p->of->algo->name, t);
-	p->run.out->time = p->run.now;
-	return OK;
-}
+static const struct blocks_kind kind = { go_on, happens, next_state };
 
 /* ---- what is simulated ---- */
 
@@ -374,12 +297,11 @@ cut(struct program *p)
 {
 	const Msccl *algo = p->of->algo;
 	int64_t n = sim_msccl_chunks(algo), messages = 0, parts = 0, longest = 0;
-	int64_t most = p->asked->steps ? LIMIT_SIM_KEPT : LIMIT_SIM_STEPS;
-	Wide to_send, to_do;
-	p->chunk = (p->asked->m - 1) / n + 1;
-	p->slice = p->chunk < p->asked->chunk ? p->chunk : p->asked->chunk;
+	char slices[48];
+	p->chunk = (p->all.asked->m - 1) / n + 1;
+	p->slice = p->chunk < p->all.asked->chunk ? p->chunk : p->all.asked->chunk;
 	p->n_slices = (p->chunk - 1) / p->slice + 1;
-	int64_t together = p->asked->chunk / p->slice;
+	int64_t together = p->all.asked->chunk / p->slice;
 	p->together = together < LIMIT_MSCCL_CHUNKS ? (int)together : LIMIT_MSCCL_CHUNKS;
 	for (int t = 0; t < p->of->plan.n_hops; t++) {
 		const MscclBlock *b = p->of->place[t].block;
@@ -392,22 +314,10 @@ cut(struct program *p)
 			longest = chunks * p->slice > longest ? chunks * p->slice : longest;
 		}
 	}
-	to_send = (Wide)messages * p->n_slices;
-	to_do = (Wide)parts * p->n_slices;
-	if (to_send > most)
-		return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes in slices of %lld: %s%lld messages to %s: "
-		    "want at most %lld, by larger slices", algo->name, (long long)p->asked->m, (long long)p->slice,
-		    more_than(to_send), at_most(to_send), p->asked->steps ? "keep" : "simulate", (long long)most);
-	if (to_do > LIMIT_SIM_STEPS * PARTS_OF_MESSAGE)
-		return fail(p->run.ctx, LIMIT, "%s: a message of %lld bytes in slices of %lld: %s%lld steps of "
-		    "threadblocks: want at most %lld, by larger slices", algo->name, (long long)p->asked->m,
-		    (long long)p->slice, more_than(to_do), at_most(to_do),
-		    (long long)LIMIT_SIM_STEPS * PARTS_OF_MESSAGE);
-	p->run.n_steps = parts * p->n_slices;
-	p->run.out->n_steps = messages * p->n_slices;
-	p->run.out->chunk = longest;
-	p->run.out->n_chunks = p->n_slices;
-	return OK;
+	snprintf(slices, sizeof slices, "slices of %lld", (long long)p->slice);
+	p->all.run.out->chunk = longest;
+	p->all.run.out->n_chunks = p->n_slices;
+	return blocks_room(&p->all, (Wide)messages * p->n_slices, (Wide)parts * p->n_slices, slices);
 }
 
 static Status
@@ -415,36 +325,28 @@ new_blocks(struct program *p)
 {
 	const SimPlan *plan = &p->of->plan;
 	const Topology *topo = plan->sched->topo;
-	Ctx *ctx = p->run.ctx;
-	TRY(TEMP_EACH(ctx, plan->n_hops, p->block, p->woken));
+	Ctx *ctx = p->all.run.ctx;
+	TRY(TEMP(ctx, p->block, plan->n_hops));
 	TRY(TEMP(ctx, p->in_flight, plan->n_hops * p->of->slots));
-	TRY(TEMP(ctx, p->moved, topo->n_links));
-	TRY(TEMP(ctx, p->run.hop, plan->n_hops));
-	TRY(net_bare(ctx, plan, &p->ask, &p->net));
 	for (int t = 0; t < plan->n_hops; t++) {
 		struct block *b = &p->block[t];
 		*b = (struct block){ .last = -1, .cause = -1, .first_waiter = NO_WAITER };
 		for (int i = 0; i < plan->hop[t].n_links; i++)
-			b->latency += sim_link_latency(p->asked, &topo->link[plan->hop[t].link[i]]);
+			b->latency += sim_link_latency(p->all.asked, &topo->link[plan->hop[t].link[i]]);
 	}
 	return OK;
 }
 
 static Status
-run_all(struct program *p, SimResult *result)
+simulate(struct program *p)
 {
-	Ctx *ctx = p->run.ctx;
+	int n = p->of->plan.n_hops;
 	TRY(cut(p));
 	TRY(new_blocks(p));
-	TRY(links_new(&p->run));
-	if (p->asked->steps)
-		TRY(NEW(ctx, result->step, result->n_steps));
-	result->n_steps = 0;
-	TRY(simulate(p));
-	for (int l = 0; l < p->of->plan.sched->topo->n_links; l++) {
-		TRY(links_carried(ctx, p->of->algo->name, p->asked->m, p->moved[l], &result->moved[l]));
-		result->busy[l] = p->run.link[p->net.link_class[l]].busy;
-	}
+	TRY(blocks_run(&p->all, n));
+	for (int t = 0; t < n; t++)
+		if (!has_ended(p, t))
+			return fail(p->all.run.ctx, INTERNAL, "%s: threadblock %d hangs", p->of->algo->name, t);
 	return OK;
 }
 
@@ -452,15 +354,10 @@ Status
 sim_msccl_run(Ctx *ctx, const SimMsccl *program, const SimAsk *ask, SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	SimResult result = { .packets = by_packets(ask), .last = -1 };
-	struct program p = { .asked = ask, .of = program, .ask = *ask };
-	p.ask.chunk = INT64_MAX;
-	p.ask.p.packet_most = 0;
-	p.ask.p.at_once = 0;
-	p.run = (struct run){ .ctx = ctx, .net = &p.net, .ask = &p.ask, .out = &result,
-		.most = INT64_MAX };
-	TRY(NEW_EACH(ctx, program->plan.sched->topo->n_links, result.moved, result.busy));
-	TRY(run_all(&p, &result));
+	SimResult result;
+	struct program p = { .of = program };
+	TRY(blocks_new(ctx, &program->plan, program->algo->name, &kind, program->plan.n_hops, ask, &result, &p.all));
+	TRY(simulate(&p));
 	arena_release(&ctx->scratch, mark);
 	*out = result;
 	return OK;
