@@ -126,4 +126,10 @@ bool mscclpp_has_packets(const Mscclpp *plan);
 int mscclpp_block_chunks(const Mscclpp *plan);
 int mscclpp_expected_chunks(const Mscclpp *plan, MscclppBuffer buffer);
 
+/* The channel at the other end of channel k of GPU g; -1: there is none. */
+int mscclpp_other_end(const Mscclpp *plan, int g, int type, int k);
+
+/* Is the k-th range (of src, or dst) of this operation read, or written, as packets? */
+bool mscclpp_is_packets(const MscclppOp *op, bool src, int k);
+
 #endif

@@ -78,10 +78,4 @@ Status mscclpp_rules(Ctx *ctx, const Mscclpp *plan, MscclppFindings *list, bool 
 /* One run; see run.c. */
 Status mscclpp_run(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *list);
 
-/* The channel at the other end of channel k of GPU g; -1: there is none. */
-int mscclpp_other_end(const Mscclpp *plan, int g, int type, int k);
-
-/* Is the k-th range (of src, or dst) of this operation read, or written, as packets? */
-bool mscclpp_is_packets(const MscclppOp *op, bool src, int k);
-
 #endif

@@ -54,42 +54,6 @@ struct rules {
 #define BROKEN_OP(r, rule, format, ...) BROKEN(r, rule, "gpu %d, tb %d, op %d, %s: " format, (r)->gpu->id, \
 	(r)->block->id, (int)((r)->op - (r)->block->op), mscclpp_ops[(r)->op->kind].name, __VA_ARGS__)
 
-int
-mscclpp_other_end(const Mscclpp *plan, int g, int type, int k)
-{
-	const MscclppGpu *gpu = &plan->gpu[g], *peer = &plan->gpu[gpu->peer[type][k]];
-	int nth = 0;
-	for (int i = 0; i < k; i++)
-		nth += gpu->peer[type][i] == gpu->peer[type][k];
-	for (int i = 0; i < peer->n_channels[type]; i++)
-		if (peer->peer[type][i] == g && nth-- == 0)
-			return i;
-	return -1;
-}
-
-bool
-mscclpp_is_packets(const MscclppOp *op, bool src, int k)
-{
-	switch (op->kind) {
-	case MSCCLPP_PUT_PACKETS:
-		return !src || op->type == MSCCLPP_PORT;
-	case MSCCLPP_READ_PUT_PACKETS:
-	case MSCCLPP_STORE_PACKETS:
-		return true;
-	case MSCCLPP_COPY_PACKETS:
-		return !src;
-	case MSCCLPP_UNPACK_PACKETS:
-		return src;
-	case MSCCLPP_REDUCE_PACKETS:
-	case MSCCLPP_REDUCE_COPY_PACKETS:
-	case MSCCLPP_REDUCE_SEND_PACKETS:
-	case MSCCLPP_REDUCE_COPY_SEND_PACKETS:
-		return k > 0;
-	default:
-		return false;
-	}
-}
-
 /* ---- the head and GPUs ---- */
 
 static Status

@@ -72,7 +72,7 @@ place_blocks(Ctx *ctx, SimMsccl *m, int *first)
 }
 
 Status
-sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const MscclRoute *route, int slots,
+sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const SimRoute *route, int slots,
     SimMsccl *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);

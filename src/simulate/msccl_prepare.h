@@ -5,12 +5,6 @@
 #include "model/msccl.h"
 #include "simulate/simulate.h"
 
-/* The way of what a threadblock sends; of one that sends nothing: no links. */
-typedef struct {
-	int n_links;
-	const int *link;	/* from its GPU to the one that it sends to */
-} MscclRoute;
-
 /* A threadblock, with what does not change from run to run. */
 typedef struct {
 	const MscclBlock *block;
@@ -30,8 +24,8 @@ typedef struct {
 } SimMsccl;
 
 /* algo: passes msccl_check. sched: its topology, collective, root, name and bound; it has no segments. route: of each
- * threadblock, GPU by GPU. *out: in the run arena; keeps all of these. */
-Status sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const MscclRoute *route, int slots,
+ * threadblock, GPU by GPU; of one that sends nothing: no links. *out: in the run arena; keeps all of these. */
+Status sim_msccl_prepare(Ctx *ctx, const Msccl *algo, const Schedule *sched, const SimRoute *route, int slots,
     SimMsccl *out);
 
 /* Chunks of the message, as blink-schedule(5) counts its bytes. */

@@ -195,6 +195,17 @@ typedef struct {
  * *out: in the run arena. Fails: LIMIT more than LIMIT_TREE_EDGES edges. */
 Status sim_join(Ctx *ctx, const Topology *topo, const SimPart *part, int n, SimPlan **out);
 
+/* Of programs that name no links: two GPUs that need a way, for a number of chunks of the program; and the way. */
+typedef struct {
+	int src, dst;
+	int64_t chunks;
+} SimPair;
+
+typedef struct {
+	int n_links;
+	const int *link;	/* from src to dst */
+} SimRoute;
+
 typedef struct {
 	SimParameters p;
 	int64_t m;		/* bytes of the message, as blink-schedule(5) counts them, 1 to 2^60 */

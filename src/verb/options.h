@@ -198,7 +198,8 @@ enum {
 	X(OPT_SIZE, SIMULATE, "simulate", "LIST", "sizes of messages, comma separated, as 1024, 1K, 64M or 2G, or " \
 	    "1K-1G, each twice the one before; default: 1K to 1G, each four times the one before") \
 	X(OPT_CHUNK, SIMULATE, "simulate", "SIZE", "bytes of a chunk, as 64K; auto (default): the power of two that " \
-	    "takes least time; of an algorithm of MSCCL: bytes of a message, by default as its protocol has them") \
+	    "takes least time; of an algorithm of MSCCL: bytes of a message, by default as its protocol has them; " \
+	    "not of a plan of MSCCL++, which has its own") \
 	X(OPT_BUDGET, SIMULATE, "simulate", "TIME", "end with exit status 4 and the number of steps when that takes " \
 	    "longer than TIME, as 10s or 500ms, default: 60m; the result does not depend on it") \
 	X(OPT_EXECUTOR, FIT, "fit", "NAME", "whose parameters: kernel, copy or host (default)") \
@@ -206,9 +207,9 @@ enum {
 	    "the memory of one server") \
 	X(OPT_SIZE, HIERARCHY, "hierarchy", "SIZE", "bytes of the message, as 65536, 64K or 1G (default 128M)") \
 	X(OPT_TOPOLOGY, SIMULATE, "simulate", "FILE", "the schedule must be for this machine; of an algorithm of " \
-	    "MSCCL: the machine whose links it takes") \
-	X(OPT_GPUS, SIMULATE, "simulate", "LIST", "of an algorithm of MSCCL: the GPUs of --topology that its GPUs " \
-	    "0, 1 and so on are, by index or id; default: all, in order") \
+	    "MSCCL or a plan of MSCCL++: the machine whose links it takes") \
+	X(OPT_GPUS, SIMULATE, "simulate", "LIST", "of an algorithm of MSCCL or a plan of MSCCL++: the GPUs of " \
+	    "--topology that its GPUs 0, 1 and so on are, by index or id; default: all, in order") \
 	X(OPT_SIZE, REPORT, "report", "LIST", "with --topology: sizes of messages, comma separated, as 1024, 1K, 64M " \
 	    "or 2G, or 1K-1G; default: 1K to 1G, each four times the one before") \
 	X(OPT_TOPOLOGY, REPORT, "report", "FILE", "the machine: also charts of time and bandwidth over the size of " \

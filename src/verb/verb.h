@@ -128,7 +128,9 @@
 	    "at one size, what takes the time; and each chunk on each link, for Perfetto\n" \
 	    "blinkc simulate job.json --size 1M --trace trace.json\n" \
 	    "an algorithm of MSCCL, of any program, on GPUs of a machine\n" \
-	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n") \
+	    "blinkc dgx1v -g 0-3 --format msccl -o other.xml && blinkc simulate other.xml --topology dgx1v -g 0-3\n" \
+	    "a plan of MSCCL++, likewise\n" \
+	    "blinkc dgx1v --format mscclpp -o plan.json && blinkc simulate plan.json --topology dgx1v\n") \
 	X(TUNE, tune, "time", "[options] TOPOLOGY", \
 	    "plan the fastest algorithm for each size of messages", \
 	    ON(BAD_INPUT) | ON(LIMIT), \

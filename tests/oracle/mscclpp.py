@@ -481,6 +481,33 @@ def packets(back=True):
     return simple(ops, 'allreduce' if back else 'broadcast', 'LL', 1, remotes=('s',))
 
 
+def several():
+    """An allgather: each reads what the other has by a get, and puts it by a port, too; three threadblocks meet."""
+    def port(name, buff=True):
+        op = {'name': name, 'channel_ids': [0], 'channel_type': 'port'}
+        more = {'src_buff': [local('i')], 'dst_buff': [remote(0)]}
+        return dict(op, **more) if buff else op
+    meet = {'name': 'barrier', 'barrier_id': 0, 'num_threadblocks': 3}
+    plan = simple(lambda r: BEGIN + [
+        meet, {'name': 'copy', 'src_buff': [local('i')], 'dst_buff': [local('o', r)]}, NOP, signal(), signal('wait'),
+        NOP,
+        {'name': 'get', 'src_buff': [remote(1, 1 - r)], 'dst_buff': [local('o', 1 - r)], 'channel_type': 'memory'},
+        {'name': 'sem_acquire', 'semaphore_ids': [0]}] + END, 'allgather', chunks=(1, 2), scratch=2)
+    for r, gpu in enumerate(plan['gpus']):
+        gpu['channels'].append({'channel_type': 'port', 'connected_to': [1 - r, 1 - r]})
+        gpu['remote_buffers'].append({'rank': 1 - r, 'type': 's', 'access_channel_types': ['port']})
+        gpu['semaphores'] = [{'init_value': 0}]
+        last = [port('put'), port('signal', False), dict(port('flush', False), dst_buff=[remote(0)])]
+        last[0]['dst_buff'] = [remote(0, 1)]
+        for t, ops in enumerate(([port('pwsf'), port('pwsf')], last), 1):
+            end = [port('wait', False)] * (2 if t == 1 else 1)
+            gpu['threadblocks'].append({
+                'id': t, 'ops': [meet] + ops + end + [{'name': 'sem_release', 'semaphore_ids': [0]}] * (t == 1),
+                'channels': [{'channel_type': 'port', 'channel_ids': [t - 1]}],
+                'remote_buffer_refs': [{'access_channel_type': 'port', 'remote_buffer_ids': [2]}]})
+    return plan
+
+
 def break_rules(base, ports):
     def exchange(ops=None):
         return simple(lambda r: BEGIN + [SUM] + END if ops is None else ops)
@@ -497,6 +524,7 @@ def break_rules(base, ports):
 
     yield 'right', exchange()
     yield 'right', packets()
+    yield 'right', several()
     yield 'gpu-ids', edit(exchange(), lambda p: p['gpus'][0].update(id=1))
     yield 'tb-ids', edit(exchange(), lambda p: p['gpus'][0]['threadblocks'][0].update(id=1))
     yield 'chunks', edit(exchange(), lambda p: p['gpus'][1].update(output_chunks=2))

@@ -114,6 +114,8 @@ COMMANDS = {
     "simulate an algorithm of MSCCL": ["simulate", "-q", f"{work}/algorithm.xml", "--topology", "topologies/dgx1v.xml",
                                        "-g", "0-3", "--size", "64K", "-o", "x.csv"],
     "write a plan of MSCCL++": ["convert", "-q", f"{work}/schedule.json", "--format", "mscclpp", "-o", "x.json"],
+    "simulate a plan of MSCCL++": ["simulate", "-q", f"{work}/plan.json", "--topology", "topologies/dgx1v.xml",
+                                   "-g", "0,3", "--size", "64K", "-o", "x.csv"],
     "check a plan of MSCCL++": ["check", f"{work}/plan.json"],
     "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three",
              "--collectives", "allreduce,broadcast", "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],

@@ -1,5 +1,5 @@
-# blinkc simulate of algorithms of MSCCL: as a plain simulator has it; equal to the same schedule's time, to the ps,
-# where the assumptions of both hold.
+# blinkc simulate of algorithms of MSCCL and plans of MSCCL++: as plain simulators have it; of MSCCL equal to the same
+# schedule's time, to the ps, where the assumptions of both hold.
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
@@ -56,6 +56,68 @@ same direct 48M,192M 0 0-3 --algorithm direct --collective allgather
 same reduce 48M,192M 0 0-3 --algorithm knomial --collective reduce
 # Steps of several chunks, which are waited for as a whole.
 same trees 768M,1536M 0.03 0-7
+
+# ---- plans of MSCCL++ ----
+
+# planned FILE GPUS ARGUMENT...: as the plain simulator, whose links are those of these GPUs of $machine
+planned() {
+	local file=$1 gpus=$2
+	shift 2
+	"$blinkc" -q $machine -g "$gpus" -o "$work/links.json" || not_ok "$machine, $gpus"
+	expect "${file##*/}: as the plain simulator" oracle planned times "$blinkc" "$file" "$work/links.json" \
+		--topology $machine -g "$gpus" "$@"
+}
+# write NAME GPUS ARGUMENT...
+write() {
+	local name=$1 gpus=$2
+	shift 2
+	"$blinkc" -q $machine -g "$gpus" "$@" -o "$work/$name.json" || not_ok "$name: not compiled"
+}
+machine=$v
+write plan 0-3 --format mscclpp
+write packets 0-3 --format mscclpp-packets
+planned "$work/plan.json" 0-3 --size 1000,300000
+planned "$work/packets.json" 0-3 --size 1000,300000
+machine=topologies/two-dgx1v.xml
+write ports s0:0,s0:3,s1:0,s1:3 --format mscclpp
+planned "$work/ports.json" s0:0,s0:3,s1:0,s1:3 --size 300000
+machine=topologies/dgx-h100-nvls.xml
+write switches 0-7 --format mscclpp
+planned "$work/switches.json" 0-7 --size 3000001
+mkdir "$work/kinds"
+oracle mscclpp broken "$work/plan.json" "$work/ports.json" "$work/kinds"
+machine=$v
+# Gets, a barrier, semaphores, ports with flushes, by the executor of copy engines, where adding takes time.
+planned "$work/kinds/right.3.json" 0,1 --size 3000001
+planned "$work/plan.json" 0-3 --size 300000 --executor copy
+if [ "$full" ]; then
+	planned "$work/packets.json" 0-3 --size 300000 --executor copy
+	for collective in allgather reducescatter broadcast reduce gather scatter alltoall; do
+		write plan.$collective 1,4,5,6 --format mscclpp --collective $collective
+		planned "$work/plan.$collective.json" 1,4,5,6 --size 3000001
+	done
+	machine=topologies/dgx2.xml
+	write semaphores 0-15 --format mscclpp
+	planned "$work/semaphores.json" 0-15 --size 1000,3000001
+fi
+expect "a table" "$blinkc" simulate "$work/plan.json" --topology $v -g 0-3 --size 1M,64M
+has "its head" '^plan        allreduce over 4 ranks of dgx1v, blinkc trees allreduce: [0-9]+ threadblocks, '
+expect "one size" "$blinkc" simulate "$work/ports.json" --topology topologies/two-dgx1v.xml \
+	-g s0:0,s0:3,s1:0,s1:3 --size 1M --trace "$work/ports.trace"
+has "its path" '^            tb [0-9]+ op [0-9]+ [a-z]+, (memory|port), s[01]/gpu[0-9] -> s[01]/gpu[0-9], messages? 0'
+expect "ports are told apart in a trace" \
+	grep -q '"name": "tb [0-9]* op [0-9]* pws, port [0-9] -> [0-9] message 0"' "$work/ports.trace"
+"$blinkc" simulate "$work/packets.json" --topology $v -g 0-3 --size 4K --trace "$work/packets.trace" >/dev/null
+expect "and packets" grep -q '"name": "tb [0-9]* op [0-9]* respkt, memory packets ' "$work/packets.trace"
+"$blinkc" simulate "$work/plan.json" --topology $v -g 0-3 --size 1M --format json -o "$work/plan.sim"
+expect "its schema" oracle validate schemas/simulate.schema.json "$work/plan.sim"
+expect_exit "no machine" 2 "$blinkc" simulate "$work/plan.json"
+expect_exit "another number of GPUs" 3 "$blinkc" simulate "$work/plan.json" --topology $v
+expect_exit "a size of messages" 2 "$blinkc" simulate "$work/plan.json" --topology $v -g 0-3 --chunk 64K
+expect_exit "switch channels without such a switch" 5 "$blinkc" simulate "$work/switches.json" \
+	--topology topologies/dgx-h100.xml
+expect_exit "a wrong one" 6 "$blinkc" simulate "$work/kinds/deadlock.1.json" --topology $v -g 0,1
+expect_exit "too many messages" 4 "$blinkc" simulate "$work/plan.json" --topology $v -g 0-3 --size 1048576G
 
 # ---- ASTRA-sim ----
 
@@ -134,4 +196,12 @@ if [ -d $samples ]; then
 	fi
 else
 	skip "samples of ForestColl and SCCL: no $samples"
+fi
+samples=../shared/data/mscclpp
+if [ -d $samples ] && [ "$full" ]; then
+	machine=topologies/dgx-h100-nvls.xml
+	for sample in allreduce allreduce_packet reduce transfer_pack; do
+		planned $samples/$sample.json 0,1 --size 1000,3000001
+	done
+	planned $samples/allreduce_pipeline.json 0-3 --size 1000,3000001
 fi

@@ -27,13 +27,22 @@ simulation_parameters(JsonWriter *w, const char *name, const SimParameters *p)
 }
 
 static void
-put_program(JsonWriter *w, const SimMsccl *program)
+put_msccl(JsonWriter *w, const SimMsccl *program)
 {
 	json_object(w, "msccl", JSON_LINE);
 	json_string(w, "protocol", program->algo->protocol);
 	json_int(w, "channels", program->algo->n_channels);
 	json_int(w, "threadblocks", program->plan.n_hops);
 	json_int(w, "slots", program->slots);
+	json_end(w);
+}
+
+static void
+put_mscclpp(JsonWriter *w, const SimMscclpp *plan)
+{
+	json_object(w, "mscclpp", JSON_LINE);
+	json_string(w, "protocol", plan->of->protocol);
+	json_int(w, "threadblocks", plan->n_blocks);
 	json_end(w);
 }
 
@@ -84,8 +93,10 @@ simulation_json(const Simulation *s, Text *out)
 	json_string(&w, "algorithm", sched->algorithm);
 	json_int(&w, "ranks", sched->topo->n_ranks);
 	json_int(&w, "trees", sched->n_segments);
-	if (s->program)
-		put_program(&w, s->program);
+	if (s->program && s->program->msccl)
+		put_msccl(&w, s->program->msccl);
+	if (s->program && s->program->mscclpp)
+		put_mscclpp(&w, s->program->mscclpp);
 	json_gb(&w, "bound", sched->bound.rate);
 	json_string(&w, "executor", executor_names.name[s->executor]);
 	simulation_parameters(&w, "parameters", &s->p);

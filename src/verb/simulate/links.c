@@ -17,10 +17,23 @@ put_link(Text *out, const Topology *topo, int link)
 	}
 }
 
+/* Packets are told apart from what else goes by memory or port channels. */
+static void
+put_transfer(Text *out, const SimMscclpp *plan, int transfer)
+{
+	const MscclppTransfer *of = &plan->transfer[transfer];
+	const MscclppBlock *b = plan->place[of->block].block;
+	const MscclppOp *op = &b->op[of->op];
+	text_printf(out, "tb %d op %d %s, %s%s", b->id, of->op, mscclpp_ops[op->kind].name,
+	    op->type < 0 ? "" : mscclpp_channels[op->type], of->packets ? " packets" : "");
+}
+
 void
 put_hop(Text *out, const Simulation *s, const SimHop *hop)
 {
-	if (s->program)
+	if (s->program && s->program->mscclpp)
+		put_transfer(out, s->program->mscclpp, hop->edge);
+	else if (s->program)
 		text_printf(out, "channel %d", hop->edge);
 	else
 		text_printf(out, "tree %d %s", hop->segment, hop->up ? "up" : "down");

@@ -5,7 +5,6 @@
 #include "schedule/schedule.h"
 #include "verb/check/fits_machine.h"
 #include "verb/progress.h"
-#include "verb/simulate/msccl.h"
 #include "verb/simulate/phases.h"
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
@@ -57,19 +56,26 @@ read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, S
 	return sim_prepare(ctx, sched, out);
 }
 
-/* An algorithm of MSCCL: messages are as long as its protocol has them, unless another length is asked for. */
+/* Messages of an algorithm of MSCCL are as long as its protocol has them, unless another length is asked for; those of
+ * a plan of MSCCL++ as the plan has them. */
 static Status
 read_program(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s)
 {
-	SimMsccl *program;
+	SimProgram *program;
 	const Topology *machine;
-	TRY(program_read(ctx, opt, label, in, &machine, &program));
+	TRY(NEW(ctx, program, 1));
+	TRY(program_read(ctx, opt, label, in, &machine, program));
 	sim_parameters_for(s->executor, &machine->parameters, &s->given, &s->p);
 	s->program = program;
-	s->plan = &program->plan;
-	s->p = sim_msccl_parameters(program->algo, &s->p);
+	s->plan = program_plan(program);
+	if (program->mscclpp) {
+		s->p = sim_mscclpp_parameters(program->mscclpp->of, &s->p);
+		return opt->value[OPT_CHUNK] ? fail(ctx, USAGE, "--chunk: %s is a plan of MSCCL++, which has its units",
+		    label) : OK;
+	}
+	s->p = sim_msccl_parameters(program->msccl->algo, &s->p);
 	if (!opt->value[OPT_CHUNK])
-		s->chunk = sim_msccl_slice(program->algo);
+		s->chunk = sim_msccl_slice(program->msccl->algo);
 	return OK;
 }
 
@@ -80,7 +86,8 @@ read_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simula
 	if (opt->value[OPT_PHASE] || opt->value[OPT_OFFSET])
 		return fail(ctx, USAGE, "%s: %s has no phases: want what blinkc job -o writes",
 		    opt->value[OPT_PHASE] ? "--phase" : "--offset", label);
-	if (file_kind(in->data, in->size) == FILE_MSCCL)
+	FileKind kind = file_kind(in->data, in->size);
+	if (kind == FILE_MSCCL || kind == FILE_MSCCLPP)
 		return read_program(ctx, opt, label, in, s);
 	TRY(read_schedule(ctx, opt, label, in, s, &plan));
 	s->plan = plan;
@@ -102,9 +109,11 @@ find_phases(Ctx *ctx, const char **label)
 static Status
 run_size(Ctx *ctx, const Simulation *s, const SimAsk *ask, SimResult *out)
 {
+	if (s->program && s->program->mscclpp)
+		return sim_mscclpp_run(ctx, s->program->mscclpp, ask, out);
 	if (s->program)
-		return s->chunk ? sim_msccl_run(ctx, s->program, ask, out)
-		    : sim_msccl_run_best(ctx, s->program, ask, out);
+		return s->chunk ? sim_msccl_run(ctx, s->program->msccl, ask, out)
+		    : sim_msccl_run_best(ctx, s->program->msccl, ask, out);
 	return s->chunk ? sim_run(ctx, s->plan, ask, out) : sim_run_best(ctx, s->plan, ask, out);
 }
 

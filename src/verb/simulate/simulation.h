@@ -4,8 +4,8 @@
 
 #include "base/json_write.h"
 #include "base/text.h"
-#include "simulate/msccl.h"
 #include "verb/request.h"
+#include "verb/simulate/program.h"
 
 typedef struct {
 	int64_t m;
@@ -19,7 +19,7 @@ typedef struct {
 typedef struct {
 	const SimPlan *plan;
 	const char **segment_name;	/* of phases: what traces call the steps of a segment; NULL: a schedule */
-	const SimMsccl *program;	/* an algorithm of MSCCL, whose plan it is; NULL: a schedule */
+	const SimProgram *program;		/* whose plan it is; NULL: a schedule */
 	Executor executor;
 	Parameters given;	/* --parameters */
 	SimParameters p;
@@ -44,10 +44,10 @@ double link_use(const Simulation *s, const SimRow *row, int link);
 /* "gpu0 -> gpu3"; with "s0:" before each where there are several servers. */
 void put_link(Text *out, const Topology *topo, int link);
 
-/* "tree 2 up"; of an algorithm of MSCCL "channel 3". */
+/* "tree 2 up"; of an algorithm of MSCCL "channel 3"; of a plan of MSCCL++ "tb 3 op 5 put, memory". */
 void put_hop(Text *out, const Simulation *s, const SimHop *hop);
 
-/* What a hop carries: "chunk"; of an algorithm of MSCCL "message". */
+/* What a hop carries: "chunk"; of a program "message". */
 const char *what_moves(const Simulation *s);
 
 /* Link classes whose links have the latency of the table, since their topology has none: a bit set. */

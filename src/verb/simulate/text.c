@@ -32,15 +32,17 @@ put_head(const Simulation *s, Text *out)
 {
 	const Schedule *sched = s->plan->sched;
 	unsigned assumed = assumed_latency(s);
-	text_put(out, s->program ? "algorithm   " : "schedule    ");
+	text_put(out, !s->program ? "schedule    " : s->program->msccl ? "algorithm   " : "plan        ");
 	text_put(out, collective_name(sched->coll));
 	text_printf(out, " over %d ranks of ", sched->topo->n_ranks);
 	text_printable(out, sched->topo->name);
 	text_put(out, ", ");
 	text_printable(out, sched->algorithm);
-	if (s->program)
-		text_printf(out, ": %d channels, %d threadblocks, bound ", s->program->algo->n_channels,
+	if (s->program && s->program->msccl)
+		text_printf(out, ": %d channels, %d threadblocks, bound ", s->program->msccl->algo->n_channels,
 		    s->plan->n_hops);
+	else if (s->program)
+		text_printf(out, ": %d threadblocks, bound ", s->program->mscclpp->n_blocks);
 	else
 		text_printf(out, ": %d tree%s, bound ", sched->n_segments, sched->n_segments == 1 ? "" : "s");
 	text_gb(out, sched->bound.rate);
