@@ -95,3 +95,19 @@ queue_take(struct run *run, struct queue *queue, const Clock *into, bool relaxed
 	signal->next = run->unused;
 	run->unused = signal;
 }
+
+bool
+proxy_is_known(const struct run *run, const struct block *b, int lane, const Clock *known, const struct proxy *proxy)
+{
+	return proxy->time == 0 || (proxy->lane == lane && proxy->block == b - run->block)
+	    || known->causal[proxy->block] >= proxy->time;
+}
+
+void
+proxy_tell(const struct run *run, struct block *b, int lane, const Clock *known, struct proxy *proxy)
+{
+	proxy->lane = proxy_is_known(run, b, lane, known, proxy) ? lane : -1;
+	proxy->block = (int)(b - run->block);
+	proxy->time = b->serial;
+	clock_join(run, &proxy->base, known);
+}

@@ -217,7 +217,7 @@ move_by_ports(struct run *run, struct block *b, const MscclppOp *op)
 		struct mover m = { run, b, op, run->n_blocks + p, ++proxy->serial, &proxy->base, NULL, NULL };
 		Clock *lane;
 		TRY(lane_get(run, b, i, &lane));
-		clock_join(run, &proxy->base, lane);
+		proxy_tell(run, b, i, lane, proxy);
 		TRY(run_mover(&m, op->kind == MSCCLPP_READ_PUT_PACKETS ? 0 : i, 1, i, 1));
 		proxy->base.visible[m.actor] = proxy->base.causal[m.actor] = proxy->serial;
 		if (op->kind == MSCCLPP_PUT_SIGNAL || op->kind == MSCCLPP_PUT_SIGNAL_FLUSH) {

@@ -112,8 +112,9 @@ signal_all(struct run *run, struct block *b, const MscclppOp *op)
 		TRY(lane_get(run, b, i, &lane));
 		if (op->type == MSCCLPP_PORT) {
 			struct proxy *proxy = &run->proxy[run->first_proxy[b->gpu] + channel];
-			clock_join(run, &proxy->base, lane);
-			lane = &proxy->base;
+			bool after_all = proxy_is_known(run, b, i, lane, proxy);
+			proxy_tell(run, b, i, lane, proxy);
+			lane = after_all ? &proxy->base : lane;
 		}
 		TRY(queue_put(run, to, lane, op->kind == MSCCLPP_RELAXED_SIGNAL && op->type == MSCCLPP_MEMORY));
 	}
@@ -144,15 +145,17 @@ release_all(struct run *run, struct block *b, const MscclppOp *op)
 	return OK;
 }
 
-/* Only of as many channels as it has destinations: see the rule. */
+/* Only of as many channels as it has destinations: see the rule. A lane may flush before another one has told the port. */
 static Status
 flush_all(struct run *run, struct block *b, const MscclppOp *op)
 {
 	for (int i = 0; i < op->n_channels && i < op->n_dst; i++) {
+		const struct proxy *proxy = &run->proxy[run->first_proxy[b->gpu]
+		    + b->block->channel[MSCCLPP_PORT][op->channel[i]]];
 		Clock *lane;
 		TRY(lane_get(run, b, i, &lane));
-		clock_join(run, lane,
-		    &run->proxy[run->first_proxy[b->gpu] + b->block->channel[MSCCLPP_PORT][op->channel[i]]].base);
+		if (proxy_is_known(run, b, i, lane, proxy))
+			clock_join(run, lane, &proxy->base);
 	}
 	return OK;
 }

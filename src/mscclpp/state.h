@@ -35,10 +35,12 @@ struct block {
 	int arrived[MSCCLPP_MAX_BARRIERS];	/* the round that it waits for the end of; 0: none */
 };
 
-/* What a port channel does, in the order that it was told to. */
+/* What a port channel does, in the order that it was told to; and who told it last: a threadblock, at which of its times,
+ * and which lane, -1: several that do not wait for each other. */
 struct proxy {
 	Clock base;
 	int serial;
+	int block, time, lane;
 };
 
 struct barrier {
@@ -93,6 +95,11 @@ void queue_take(struct run *run, struct queue *queue, const Clock *into, bool re
 /* move.c: the operation that a block is at. */
 Status move_data(struct run *run, struct block *b, int self, const MscclppOp *op);
 bool packets_are_there(const struct run *run, const struct block *b, const MscclppOp *op);
+
+/* Does a lane know that a port was told all that it was? */
+bool proxy_is_known(const struct run *run, const struct block *b, int lane, const Clock *known,
+    const struct proxy *proxy);
+void proxy_tell(const struct run *run, struct block *b, int lane, const Clock *known, struct proxy *proxy);
 
 /* Where a block is, for messages: "gpu 0, tb 1, op 3". */
 const char *mscclpp_where(const struct run *run, int actor, int serial, char text[64]);

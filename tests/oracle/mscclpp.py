@@ -508,6 +508,17 @@ def several():
     return plan
 
 
+def flush_ahead():
+    """As several, but the thread that flushes is not the one that has told the port, and does not wait for it."""
+    plan = several()
+    for r, gpu in enumerate(plan['gpus']):
+        gpu['channels'][1]['connected_to'].append(1 - r)
+        tb = gpu['threadblocks'][2]
+        tb['channels'][0]['channel_ids'] = [1, 2]
+        tb['ops'][3].update(channel_ids=[1, 0], dst_buff=[remote(0)] * 2)
+    return plan
+
+
 def break_rules(base, ports):
     def exchange(ops=None):
         return simple(lambda r: BEGIN + [SUM] + END if ops is None else ops)
@@ -577,6 +588,7 @@ def break_rules(base, ports):
         {'name': 're', 'src_buff': [local('i'), local('s')], 'dst_buff': [local('o')]}] + END, scratch=1)
     yield 'exit', simple(lambda r: BEGIN + [SUM])
     yield 'exit', simple(lambda r: BEGIN + [SUM, signal(), signal('wait')])
+    yield 'exit', flush_ahead()
     yield 'ahead', packets(False)
     yield 'result', simple(lambda r: BEGIN + [dict(SUM, name='re', src_buff=[local('i'), local('i')])] + END)
     channel = {'channel_type': 'switch', 'buff': 's', 'rank_groups': [{'size': 2, 'ranks': [0, 1]}]}

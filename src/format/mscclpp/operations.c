@@ -150,12 +150,15 @@ add_unit(struct writer *w, struct work *work)
 	return add_signals(w, work, MSCCLPP_SIGNAL, &work->unit_signal);
 }
 
-/* Its ports have read what they put. The executor counts destinations, so each channel has one. */
+/* Its ports have read what they put. The executor counts destinations, so each channel has one. The thread that flushes
+ * a channel is not the one that put by it. */
 static Status
 add_flushes(struct writer *w, struct work *work)
 {
 	struct list ports = { .n = { 0, work->put.n + work->put_signal.n > 0 ? work->block->n_channels[MSCCLPP_PORT]
 	    : 0 } };
+	if (ports.n[MSCCLPP_PORT] > 0)
+		TRY(writer_add_nop(w, work));
 	int first = work->block->n_ops;
 	for (int i = 0; i < ports.n[MSCCLPP_PORT]; i++)
 		ports.id[MSCCLPP_PORT][i] = i;
