@@ -190,6 +190,7 @@ typedef struct {
 	int rank;		/* of formats with a file for each rank */
 	int64_t bytes;		/* of formats for one size of message: M */
 	int chunks;		/* and into how many each segment is cut, at least 1 */
+	bool in_place;		/* of MSCCL++: input and output are one buffer */
 } FormatInput;
 
 /* Source code (libblink(3)), which carries the digest of in->json. */
@@ -209,8 +210,8 @@ Status sched_note_nccl_graph(Ctx *ctx, const Schedule *sched, const FormatInput 
 Status sched_write_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status sched_note_msccl(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 
-/* A plan for the executor of MSCCL++ (mscclpp/mscclpp.h), out of place; it passes mscclpp_check.
- * Fails: INFEASIBLE the schedule has parts; LIMIT, naming what MSCCL++ has no room for. Memory: scratch. */
+/* A plan for the executor of MSCCL++ (mscclpp/mscclpp.h), out of place or in->in_place. Fails: as
+ * mscclpp_from_schedule. Memory: scratch. */
 Status sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 Status sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out);
 

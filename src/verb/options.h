@@ -125,6 +125,8 @@ follow from it") \
 	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
+	X(OPT_IN_PLACE, "in-place", 0, NULL, COMPILE | CONVERT, \
+	    "mscclpp and mscclpp-packets: a plan for calls whose input and output are one buffer") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | TUNE | HIERARCHY | FIT, \
 	    "of simulated times: what executes the steps: kernel (default), copy or host") \
 	X(OPT_CHUNK, "chunk", 0, "SIZE", SIMULATE | HIERARCHY, \

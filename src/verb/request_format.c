@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* --server is for formats that can be for one, --chunks for those with a file for each rank. */
+/* --server is for formats that can be for one, --chunks for those with a file for each rank, --in-place for plans. */
 static Status
 check_options_of(Ctx *ctx, const Options *opt, int verb, const char *name)
 {
@@ -13,6 +13,8 @@ check_options_of(Ctx *ctx, const Options *opt, int verb, const char *name)
 		return fail(ctx, USAGE, "--chunks: --format %s: want chakra", name);
 	if (verb == CONVERT && opt->value[OPT_SIZE] && !(row && row->of_ranks))
 		return fail(ctx, USAGE, "--size: convert --format %s: want chakra", name);
+	if (opt->value[OPT_IN_PLACE] && strncmp(name, SCHEDULE_MSCCLPP, strlen(SCHEDULE_MSCCLPP)) != 0)
+		return fail(ctx, USAGE, "--in-place: --format %s: want mscclpp or mscclpp-packets", name);
 	if (row && row->of_ranks && strcmp(opt->value[OPT_OUTPUT] ? opt->value[OPT_OUTPUT] : "-", "-") == 0)
 		return fail(ctx, USAGE, "--format %s: want -o PREFIX, as it writes a file for each rank", name);
 	return !opt->value[OPT_SERVER] || (row && row->of_a_server) ? OK

@@ -184,7 +184,8 @@ Status
 output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, const Text *json)
 {
 	const ScheduleFormat *row = schedule_format(format);
-	FormatInput in = { .json = json, .server = opt->value[OPT_SERVER] };
+	FormatInput in = { .json = json, .server = opt->value[OPT_SERVER],
+		.in_place = opt->value[OPT_IN_PLACE] };
 	const char *path = output_path(opt);
 	Text out = { 0 };
 	TRY(request_chunks(ctx, opt, format, &in));
@@ -204,7 +205,8 @@ Status
 format_note(Ctx *ctx, const Options *opt, const char *format, const Schedule *sched, Text *out)
 {
 	const ScheduleFormat *row = schedule_format(format);
-	const FormatInput in = { .server = opt->value[OPT_SERVER] };
+	const FormatInput in = { .server = opt->value[OPT_SERVER],
+		.in_place = opt->value[OPT_IN_PLACE] };
 	return row && row->note ? row->note(ctx, sched, &in, out) : OK;
 }
 

@@ -44,6 +44,19 @@ for collective in allreduce allgather alltoall; do
 done
 packets ring topologies/dgx1v.xml --gpus 0,1,2,3 --algorithm ring
 packets h100 topologies/dgx-h100.xml
+# A port that one thread has told is not flushed by another one before.
+compile ports topologies/two-dgx1v.xml --algorithm double-binary-tree
+# In place, where it can be.
+for collective in allreduce allgather reducescatter broadcast reduce; do
+	compile in-place.$collective topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective --in-place
+done
+compile in-place.two topologies/two-dgx1v.xml --gpus 's0:0,3 s1:0,1' --in-place
+compile in-place.nvls topologies/dgx-h100-nvls.xml --collective allgather --in-place
+for collective in allreduce allgather; do
+	packets in-place.$collective topologies/dgx1v.xml --gpus 1,4,5,6 --collective $collective --in-place
+done
+expect "a summary says so" grep -q '^collective  allreduce, in place$' \
+	<("$blinkc" check "$work/own/in-place.allreduce.json")
 if [ "$full" ]; then
 	"$blinkc" batch -q topologies/dgx1v.xml --distinct -o "$work/classes" || not_ok "batch"
 	for file in "$work"/classes/allreduce/*.json; do
@@ -64,7 +77,8 @@ fi
 expect "${#written[@]} files are written: $(head -1 "$work/err")" \
 	[ "$(grep -c ': valid$' "$work/out") $(wc -c <"$work/err")" = "${#written[@]} 0" ]
 executed=("${written[@]}")
-[ "$full" ] || executed=("${written[@]:0:9}" "$work"/own/nvls.*.json "$work"/own/packets.*.json)
+[ "$full" ] || executed=("${written[@]:0:9}" "$work"/own/nvls.*.json "$work"/own/packets.*.json \
+	"$work"/own/in-place.*.json)
 oracle mscclpp run 1 "${executed[@]}" >"$work/out"
 expect "they do what they are for, in random orders: $(grep -v ': right$' "$work/out" | head -1)" \
 	[ "$(grep -c ': right$' "$work/out")" = ${#executed[@]} ]
@@ -94,7 +108,7 @@ refused() {
 	esac
 	"$blinkc" -q "$@" -o "$work/refused.json" 2>"$work/err"
 	got=$?
-	if [ $got = "$want" ] && grep -qF "$text" "$work/err"; then ok "refused: $text"; else
+	if [ $got = "$want" ] && grep -qF -e "$text" "$work/err"; then ok "refused: $text"; else
 		not_ok "refused: $text: exit $got, $(cat "$work/err")"
 	fi
 }
@@ -102,6 +116,10 @@ refused 5 "a reduce in packets: a rank would not hear of those that it sends to"
 	--collective reduce --format mscclpp-packets
 refused 5 "packets between servers: want --format mscclpp" topologies/two-dgx1v.xml --format mscclpp-packets
 refused 4 "needs more threadblocks than MSCCL++ has: want fewer trees" topologies/gb200-nvl72.xml
+refused 5 "alltoall in place: want it out of place" topologies/dgx1v.xml --collective alltoall --in-place
+refused 5 "in place, a rank would write over its input before all have read it" topologies/dgx-h100.xml \
+	--algorithm recursive-doubling --in-place
+refused 2 "--in-place: --format msccl: want mscclpp or mscclpp-packets" topologies/dgx1v.xml --in-place --format msccl
 expect "and nothing is written" [ ! -e "$work/refused.json" ]
 
 # ---- rules: each is broken by some file ----

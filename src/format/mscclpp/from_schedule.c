@@ -211,7 +211,7 @@ copy_own(struct writer *w)
 {
 	Collective coll = w->sched->coll;
 	int k = w->block_chunks * w->pieces;
-	for (int s = 0; s < w->sched->n_segments; s++) {
+	for (int s = 0; s < w->sched->n_segments && !w->in_place; s++) {
 		int holder = segment_holder(w->sched, s);
 		Extent extent;
 		if (holder == EVERY_RANK || w->star[s * w->pieces] >= 0 || !segment_serves(w->sched, s, holder))
@@ -343,6 +343,17 @@ build_any(struct writer *w)
 	    w->too_many) : OK;
 }
 
+/* A rank that others relay for would write over what it has not sent. */
+static Status
+check_in_place(struct writer *w)
+{
+	Collective coll = w->sched->coll;
+	if (w->in_place && (coll == GATHER || coll == SCATTER || coll == ALLTOALL))
+		return fail(w->ctx, INFEASIBLE, "%s: %s in place: want it out of place, without --in-place",
+		    name_of(w), collective_name(coll));
+	return OK;
+}
+
 static Status
 start(struct writer *w)
 {
@@ -362,42 +373,49 @@ start(struct writer *w)
 	TRY(TEMP(ctx, w->count, sched->n_segments));
 	*w->plan = (Mscclpp){ .name = arena_text(&ctx->run, name, strlen(name)), .coll = sched->coll,
 		.coll_name = collective_name(sched->coll), .protocol = w->packets ? "LL" : "Simple",
-		.double_scratch = w->packets, .n_threads = 1024,
+		.in_place = w->in_place, .double_scratch = w->packets, .n_threads = 1024,
 		.alignment = ALIGNMENT, .n_gpus = w->n, .gpu = w->plan->gpu };
 	return w->plan->name ? OK : fail_memory(ctx);
 }
 
-/* What we write is checked as if another program had written it. */
+/* What we write is checked as if another program had written it. In place, who adds for several others at once may
+ * write over its own input, which some of them have not read. */
 static Status
 convert(struct writer *w)
 {
 	MscclppFindings found;
 	TRY(start(w));
+	TRY(check_in_place(w));
 	if (w->packets)
 		TRY(writer_check_packets(w));
 	TRY(segments_grid(w->ctx, w->sched, LIMIT_MSCCL_CHUNKS, "as offsets of chunks have 16 bits", &w->block_chunks,
 	    w->offset, w->count));
 	TRY(build_any(w));
 	Status status = mscclpp_check(w->ctx, name_of(w), w->plan, &found);
+	if (status == UNVERIFIED && w->in_place) {
+		w->ctx->error.status = OK;
+		return fail(w->ctx, INFEASIBLE, "%s: in place, a rank would write over its input before all have read "
+		    "it: want another --algorithm, or none of --in-place", name_of(w));
+	}
 	return status == BAD_INPUT || status == UNVERIFIED ? INTERNAL : status;
 }
 
-/* Memory of *out: scratch. */
-static Status
-plan_of(Ctx *ctx, const Schedule *sched, bool packets, Mscclpp **out)
+Status
+mscclpp_from_schedule(Ctx *ctx, const Schedule *sched, bool packets, bool in_place, Mscclpp **out)
 {
-	struct writer w = { .ctx = ctx, .sched = sched, .n = sched->topo->n_ranks, .packets = packets };
+	struct writer w = { .ctx = ctx, .sched = sched, .n = sched->topo->n_ranks, .packets = packets,
+		.in_place = in_place };
 	TRY(convert(&w));
 	*out = w.plan;
 	return OK;
 }
 
 static Status
-write_plan(Ctx *ctx, const Schedule *sched, bool packets, Text *out)
+write_plan(Ctx *ctx, const Schedule *sched, const FormatInput *in, bool packets, Text *out)
 {
 	Mscclpp *plan;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Status status = plan_of(ctx, sched, packets, &plan);
+	Status status = mscclpp_from_schedule(ctx, sched, packets, in->in_place, &plan);
 	if (status == OK)
 		mscclpp_write(plan, out);
 	arena_release(&ctx->scratch, mark);
@@ -405,12 +423,12 @@ write_plan(Ctx *ctx, const Schedule *sched, bool packets, Text *out)
 }
 
 static Status
-note_plan(Ctx *ctx, const Schedule *sched, bool packets, Text *out)
+note_plan(Ctx *ctx, const Schedule *sched, const FormatInput *in, bool packets, Text *out)
 {
 	Mscclpp *plan;
 	int most = 0;
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	Status status = plan_of(ctx, sched, packets, &plan);
+	Status status = mscclpp_from_schedule(ctx, sched, packets, in->in_place, &plan);
 	for (int g = 0; status == OK && g < plan->n_gpus; g++)
 		most = plan->gpu[g].n_blocks > most ? plan->gpu[g].n_blocks : most;
 	if (status == OK)
@@ -424,27 +442,23 @@ note_plan(Ctx *ctx, const Schedule *sched, bool packets, Text *out)
 Status
 sched_write_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
-	(void)in;
-	return write_plan(ctx, sched, false, out);
+	return write_plan(ctx, sched, in, false, out);
 }
 
 Status
 sched_note_mscclpp(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
-	(void)in;
-	return note_plan(ctx, sched, false, out);
+	return note_plan(ctx, sched, in, false, out);
 }
 
 Status
 sched_write_mscclpp_packets(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
-	(void)in;
-	return write_plan(ctx, sched, true, out);
+	return write_plan(ctx, sched, in, true, out);
 }
 
 Status
 sched_note_mscclpp_packets(Ctx *ctx, const Schedule *sched, const FormatInput *in, Text *out)
 {
-	(void)in;
-	return note_plan(ctx, sched, true, out);
+	return note_plan(ctx, sched, in, true, out);
 }

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/mscclpp.h"
+#include "model/schedule.h"
 
 bool mscclpp_is(const char *data, size_t size);
 
@@ -13,5 +14,10 @@ bool mscclpp_is(const char *data, size_t size);
 Status mscclpp_read(Ctx *ctx, const char *label, const char *data, size_t size, Mscclpp **out);
 
 void mscclpp_write(const Mscclpp *plan, Text *out);
+
+/* A schedule as a plan (from_schedule.c): in packets, for small messages; in place: for calls whose input and output
+ * are one buffer. It passes mscclpp_check. Fails: INFEASIBLE the schedule has parts; packets or in place cannot be;
+ * LIMIT, naming what MSCCL++ has no room for. Memory of *out: scratch. */
+Status mscclpp_from_schedule(Ctx *ctx, const Schedule *sched, bool packets, bool in_place, Mscclpp **out);
 
 #endif

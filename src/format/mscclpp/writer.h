@@ -49,7 +49,7 @@ struct hop {
 struct writer {
 	Ctx *ctx;
 	const Schedule *sched;
-	bool packets;
+	bool packets, in_place;
 	int n, n_pieces, pieces, block_chunks;	/* pieces: of a segment */
 	int *offset, *count;		/* of each segment, on the grid of one piece each */
 	struct node *node;		/* of each piece and rank */
