@@ -145,7 +145,7 @@ release_all(struct run *run, struct block *b, const MscclppOp *op)
 	return OK;
 }
 
-/* Only of as many channels as it has destinations: see the rule. A lane may flush before another one has told the port. */
+/* Only of as many channels as it has destinations: see the rule. A lane may flush before another has told the port. */
 static Status
 flush_all(struct run *run, struct block *b, const MscclppOp *op)
 {

@@ -35,8 +35,8 @@ struct block {
 	int arrived[MSCCLPP_MAX_BARRIERS];	/* the round that it waits for the end of; 0: none */
 };
 
-/* What a port channel does, in the order that it was told to; and who told it last: a threadblock, at which of its times,
- * and which lane, -1: several that do not wait for each other. */
+/* What a port channel does, in the order that it was told to; and who told it last: a threadblock, at which of its
+ * times, and which lane, -1: several that do not wait for each other. */
 struct proxy {
 	Clock base;
 	int serial;
