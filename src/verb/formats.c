@@ -79,6 +79,7 @@ static const struct row {
 	{ ADVISE, "advise", "text", .own = { { "text", "txt" }, { "json", "json" }, { "slurm", "slurm" } } },
 	{ WHATIF, "what-if", "text", .own = { { "text", "txt" }, { "json", "json" } } },
 	{ SIMULATE, "simulate", "text", .own = { { "text", "txt" }, { "json", "json" }, { "csv", "csv" } } },
+	{ TUNE, "tune", "json", .own = { { "json", "json" }, { SCHEDULE_MSCCLPP, SCHEDULE_MSCCLPP } } },
 	{ HIERARCHY, "hierarchy", "text", .own = { { "text", "txt" }, { "json", "json" } } },
 };
 

@@ -18,7 +18,7 @@
 	X(OPT_OUTPUT, "output", 'o', "FILE", EVERY & ~(CHECK | COMPLETION | HELP | LINT), \
 	    "write FILE; - is standard output (default)") \
 	X(OPT_FORMAT, "format", 0, "NAME", COMPILE | CONVERT | TOPOLOGY | PROBE | DIFF | SHOW | LIST | ADVISE \
-	    | WHATIF | SIMULATE | HIERARCHY, NULL) \
+	    | WHATIF | SIMULATE | HIERARCHY | TUNE, NULL) \
 	X(OPT_COLLECTIVE, "collective", 'c', "NAME", COMPILE | SHOW | ADVISE | WHATIF, \
 	    "broadcast, reduce, allreduce (default), gather, scatter, allgather, reducescatter or alltoall") \
 	X(OPT_ROOT, "root", 'r', "RANK", COMPILE | SHOW, \
@@ -125,7 +125,7 @@ follow from it") \
 	    "divides them; chakra: the size of the message, the first (default 64M)") \
 	X(OPT_CHUNKS, "chunks", 0, "N", COMPILE | CONVERT, \
 	    "chakra: cut each segment into N chunks (default 16)") \
-	X(OPT_IN_PLACE, "in-place", 0, NULL, COMPILE | CONVERT, \
+	X(OPT_IN_PLACE, "in-place", 0, NULL, COMPILE | CONVERT | TUNE, \
 	    "mscclpp and mscclpp-packets: a plan for calls whose input and output are one buffer") \
 	X(OPT_EXECUTOR, "executor", 0, "NAME", COMPILE | SIMULATE | TUNE | HIERARCHY | FIT, \
 	    "of simulated times: what executes the steps: kernel (default), copy or host") \

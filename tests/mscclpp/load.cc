@@ -1,8 +1,9 @@
-/* Plans, loaded by MSCCL++'s own loader for every rank, for a small message and a large one. Of each file: "FILE:
+/* Plans, loaded by MSCCL++'s own loader for every rank, for a small message and a larger one. Of each file: "FILE:
  * loaded for N ranks", or why not. What the executor checks when it copies a plan to a GPU, or does not check there, is
  * checked here: its arrays have room for everything. */
 #include "execution_plan.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -45,7 +46,10 @@ static void load_all(const std::string &path)
 		size_t in = gpu["input_chunks"], out = gpu["output_chunks"], chunk = 16;
 		if (in == 0 || out == 0)	/* it would divide by them */
 			throw std::runtime_error("no chunks of input, or of output: the loader divides by both");
-		for (size_t times = 1; times <= 4096; times *= 4096)
+		size_t message = (plan["collective"] == "allgather" ? out : in) * chunk;
+		size_t least = plan.value("min_message_size", size_t(0)) / message + 1;
+		size_t most = plan.value("max_message_size", size_t(-1)) / message;
+		for (size_t times : { least, std::min(most, least + 4095) })
 			load(path, n, in * chunk * times, out * chunk * times);
 		n++;
 	}

@@ -4,6 +4,8 @@
   mutants SEED N FILE DIR     N files, each FILE with one change
   broken FILE PORTS DIR       for each rule a file RULE.N.json that breaks it; FILE: an allreduce of a server, PORTS:
                               one of several
+  registered DIR RANKS NODE   DIR/register.py, with stubs for MSCCL++'s modules: registers a plan for each range of
+                              sizes, and selects that for a message, its mode, RANKS ranks and NODE of a server
   judge SEED DIR OUT          OUT: what blinkc check printed about the files in DIR; what it says must be so
 
 It shares no code with the program. Every thread of a threadblock goes on by itself: element i of a range is of thread
@@ -12,11 +14,13 @@ pleases them. Each GPU calls the plan three times, with other inputs, and does n
 reads its output, writes its input anew, and spoils its output as soon as its own threads have ended.
 """
 import copy
+import importlib.util
 import json
 import os
 import random
 import re
 import sys
+import types
 
 THREADS, CALLS = 8, 3
 PAIRS = {'put', 'pws', 'pwsf', 'get', 'ppkt'}
@@ -608,6 +612,75 @@ def broken(base, ports, folder):
         save(plan, os.path.join(folder, '%s.%d.json' % (rule, count[rule])))
 
 
+# ---- registration ----
+
+class Registered:
+    """What register.py uses of MSCCL++'s Python interface: the plan says its name and limits."""
+    def __init__(self, id, execution_plan, constraint):
+        self.id, self.constraint = id, constraint
+        self.plan = load(execution_plan[0])
+        self.name, self.collective = self.plan['name'], self.plan['collective']
+        self.buffer_mode = self.plan['inplace']
+
+    Constraint = staticmethod(lambda world_size, n_ranks_per_node: (world_size, n_ranks_per_node))
+
+
+class Builder:
+    added, selector = [], None
+
+    def add_algorithm_builder(self, algorithm):
+        Builder.added.append(algorithm)
+
+    def set_algorithm_selector(self, selector):
+        Builder.selector = selector
+
+
+class Request:
+    def __init__(self, collective, message_size, in_place, ranks, node):
+        self.collective, self.message_size, self.in_place = collective, message_size, in_place
+        self.world_size, self.n_ranks_per_node = ranks, node
+
+    def buffer_mode(self):
+        return self.in_place
+
+
+def registered(folder, ranks, node):
+    mscclpp = types.ModuleType('mscclpp')
+    mscclpp.Algorithm, mscclpp.ExecutionPlan = Registered, lambda path, rank: (path, rank)
+    mscclpp.ext = types.ModuleType('mscclpp.ext')
+    mscclpp.ext.AlgorithmCollectionBuilder = Builder
+    sys.modules.update({'mscclpp': mscclpp, 'mscclpp.ext': mscclpp.ext})
+    sys.dont_write_bytecode = True
+    spec = importlib.util.spec_from_file_location('register', os.path.join(folder, 'register.py'))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.register(0)
+    algorithms = {}
+    for a in Builder.added:
+        assert a.constraint == (ranks, node) and a.name not in algorithms.get(a.collective, {}), a.name
+        algorithms.setdefault(a.collective, {})[a.name] = a
+    for collective, those in algorithms.items():
+        those = sorted(those.values(), key=lambda a: a.plan['min_message_size'])
+        for a, after in zip(those, those[1:]):
+            assert a.plan['max_message_size'] + 1 == after.plan['min_message_size'], a.name
+        assert those[0].plan['min_message_size'] == 0
+        for a in those:
+            least, most = a.plan['min_message_size'], a.plan['max_message_size']
+            first = a.plan['gpus'][0]
+            chunks = max(first['input_chunks'], first['output_chunks'])
+            step = chunks * a.plan['buffer_alignment']
+            share = ranks if collective == 'allgather' else 1
+            for size in {-(-least // step) * step, most // step * step}:
+                ask = [Request(collective, size // share, a.plan['inplace'], ranks, node),
+                       Request(collective, (size + step // 2) // share, a.plan['inplace'], ranks, node),
+                       Request(collective, size // share, not a.plan['inplace'], ranks, node),
+                       Request(collective, size // share, a.plan['inplace'], ranks, node + 1)]
+                found = [Builder.selector(algorithms, one) for one in ask]
+                assert least <= size <= most and found[0] is a and found[1] is not a and found[2:] == [None, None], \
+                    (a.name, size, found)
+    print('%d plans of %d collectives' % (len(Builder.added), len(algorithms)))
+
+
 # ---- verdicts ----
 
 def judge(seed, folder, said):
@@ -639,6 +712,8 @@ def main(argv):
         mutants(int(argv[2]), int(argv[3]), argv[4], argv[5])
     elif argv[1] == 'broken':
         broken(*argv[2:])
+    elif argv[1] == 'registered':
+        registered(argv[2], int(argv[3]), int(argv[4]))
     elif argv[1] == 'judge':
         judge(int(argv[2]), argv[3], argv[4])
     return 0

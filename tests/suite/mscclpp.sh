@@ -96,6 +96,39 @@ expect "with the note of the summary" grep \
 	-q '^mscclpp  .* threadblocks of a GPU at most; for inputs of a multiple of [0-9]* bytes, messages up to ' \
 	<("$blinkc" topologies/dgx1v.xml --gpus 0,1,2,3 --format mscclpp -o "$work/note.json" 2>&1)
 
+# ---- a set for ranges of sizes ----
+
+echo 1,4,5,6 >"$work/four"
+# tuned NAME GPUS PLANS COLLECTIVES NODE ARGUMENT...
+tuned() {
+	local set=$work/$1 gpus=$2 collectives=$3 node=$4
+	shift 4
+	expect "tune $*" "$blinkc" tune "$@" --format mscclpp -o "$set"
+	"$blinkc" check "$set"/*/*.json >"$work/out" 2>&1
+	expect "its plans are valid" [ "$(grep -c ': valid$' "$work/out")" = "$(ls "$set"/*/*.json | wc -l)" ]
+	oracle mscclpp run 1 "$set"/*/*.json >"$work/out"
+	expect "and right" [ "$(grep -c ': right$' "$work/out")" = "$(ls "$set"/*/*.json | wc -l)" ]
+	oracle mscclpp registered "$set" "$gpus" "$node" >"$work/registered"
+	expect "and registered: $(cat "$work/registered")" grep -q " of $collectives collectives\$" "$work/registered"
+}
+tuned set 4 4 4 topologies/dgx1v.xml -g "$work/four" --size 4K,1M,16M
+tuned set.in-place 4 2 2 topologies/two-dgx1v.xml -g <(echo s0:0,s0:3,s1:0,s1:3) --size 4K,16M --in-place \
+	--collectives allreduce,allgather
+# The first range has the least time at the first size, as its plan has it.
+"$blinkc" tune topologies/dgx1v.xml -g "$work/four" --size 4K,1M,16M --collectives allreduce --format mscclpp \
+	-o "$work/times" 2>"$work/summary"
+us=$("$blinkc" simulate "$work"/times/allreduce/*.0.json --topology topologies/dgx1v.xml -g 1,4,5,6 --size 4K \
+	--format csv | sed -n '2s/^[^,]*,[^,]*,[^,]*,[^,]*,\([0-9.]*\),.*/\1/p')
+expect "the time of a range, $us" awk -v us="$us" '
+	$1 ~ /^allreduce/ && $2 == 0 { found = $3 - us < 0.001 && us - $3 < 0.001 } END { exit !found }' "$work/summary"
+expect_exit "several sets of GPUs" 2 "$blinkc" tune topologies/dgx1v.xml -n 2-3 --format mscclpp -o "$work/none"
+expect_exit "a root" 2 "$blinkc" tune topologies/dgx1v.xml --collectives reduce --format mscclpp -o "$work/none"
+expect_exit "in place without plans" 2 "$blinkc" tune topologies/dgx1v.xml --in-place -o "$work/none"
+expect_exit "an alltoall in place" 2 "$blinkc" tune topologies/dgx1v.xml --collectives alltoall --in-place \
+	--format mscclpp -o "$work/none"
+expect_exit "another order" 2 "$blinkc" tune topologies/dgx1v.xml -g <(echo 3,0) --format mscclpp -o "$work/none"
+expect_exit "messages of 2 GiB" 2 "$blinkc" tune topologies/dgx1v.xml --size 2G --format mscclpp -o "$work/none"
+
 # ---- what MSCCL++ has no room for ----
 
 # refused EXIT TEXT ARGUMENT...

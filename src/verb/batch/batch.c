@@ -293,7 +293,9 @@ run_batch(Ctx *ctx, const Options *opt, Batch *b)
 		TRY(topo_single_losses(ctx, b->machine, &loss, &n));
 	TRY(batch_machines(ctx, b, loss, n, false));
 	Status status = batch_plan(ctx, b);
-	if (status == OK && b->n_shards == 1)
+	if (status == OK && b->tuning && b->tuning->plans)
+		status = tune_mscclpp_register(ctx, b);
+	else if (status == OK && b->n_shards == 1)
 		status = write_index(ctx, b, &index);
 	progress_hide();
 	if (!opt->value[OPT_QUIET])
@@ -311,7 +313,12 @@ batch_run(Ctx *ctx, const Options *opt, Tuning *tuning)
 	b.tuning = tuning;
 	if (tuning && !opt->value[OPT_COLLECTIVES])
 		b.colls = (1u << N_COLLECTIVES) - 1;
+	if (tuning && tuning->plans && !opt->value[OPT_COLLECTIVES])
+		b.colls = 1u << ALLREDUCE | 1u << ALLGATHER | 1u << REDUCESCATTER
+		    | (tuning->in_place ? 0 : 1u << ALLTOALL);
 	TRY(batch_read(ctx, opt, true, &b));
+	if (tuning && tuning->plans)
+		TRY(tune_mscclpp_check(ctx, opt, &b));
 	if (tuning)
 		tuning_for(b.machine, tuning);
 	Status status = run_batch(ctx, opt, &b);

@@ -82,6 +82,7 @@ typedef struct {
 	Executor executor;
 	Parameters given;	/* --parameters */
 	SimParameters p;	/* of the machine: tuning_for */
+	bool plans, in_place;	/* what is written are plans of MSCCL++ */
 } Tuning;
 
 enum { TUNED_RANGES = 256 };	/* of a plan, at most: SIZES_MAX sizes, and what is found between them */
@@ -89,6 +90,7 @@ enum { TUNED_RANGES = 256 };	/* of a plan, at most: SIZES_MAX sizes, and what is
 /* Which algorithm messages of from to `to` bytes have; in shared memory. */
 typedef struct {
 	int64_t from, to;
+	int64_t multiple;	/* of plans of MSCCL++: a message is one of this number of bytes */
 	int64_t time, least;	/* ps: at `from`, or for the first range at the first size; ChoicePoint */
 	char way[CANDIDATE_NAME];
 	double stated_rate, stated_bound;
@@ -229,6 +231,28 @@ Status result_take(Ctx *ctx, const Schedule *sched, BatchResult *result);
 
 /* b->range and b->result of plan p, and its files. Fails: as choice_prepare and choice_of_size. */
 Status tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p);
+
+/* tune_mscclpp.c: the same for plans of MSCCL++: b->range, b->result and a file for each range. */
+Status tune_mscclpp_plan(Ctx *ctx, const Batch *b, const Job *job, int p);
+
+/* Are the collectives, sizes and GPUs of the batch what plans can be for? Fails: USAGE. */
+Status tune_mscclpp_check(Ctx *ctx, const Options *opt, Batch *b);
+
+/* register.py, by which MSCCL++ takes the plans. */
+Status tune_mscclpp_register(Ctx *ctx, const Batch *b);
+
+/* What is chosen for each size. */
+typedef struct Sweep Sweep;
+struct Sweep {
+	Status (*at)(Ctx *ctx, const Sweep *s, int64_t m, ChoicePoint *out);	/* the best of the ways for this size */
+	void *of;
+	TunedRange *range;	/* of one plan, TUNED_RANGES */
+	int *way;		/* of each range */
+	int n;
+};
+
+/* Of these sizes, and of what is between them. */
+Status tune_sweep(Ctx *ctx, Sweep *s, const Sizes *sizes);
 
 /* A line for each range of each plan; of many plans only if verbose. */
 void tune_print(FILE *to, const Batch *b, bool verbose);

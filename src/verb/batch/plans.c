@@ -133,7 +133,8 @@ run_plan(Ctx *ctx, void *of, int task)
 	if (result->kept)
 		return OK;
 	result->trees = 0;
-	Status status = b->tuning ? tune_plan(ctx, b, &job, run->order[task])
+	Status status = b->tuning && b->tuning->plans ? tune_mscclpp_plan(ctx, b, &job, run->order[task])
+	    : b->tuning ? tune_plan(ctx, b, &job, run->order[task])
 	    : plan_anew(ctx, &job, b->directory ? path : NULL, result);
 	status = request_blame(ctx, status);
 	if (status != OK)

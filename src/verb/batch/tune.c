@@ -30,17 +30,9 @@ tuning_for(const Topology *machine, Tuning *tuning)
 	add_end_of_packets(tuning->p.packet_most, &tuning->sizes);
 }
 
-struct sweep {
-	Ctx *ctx;
-	Choices *choices;
-	TunedRange *range;	/* of one plan, TUNED_RANGES */
-	int *way;		/* of each range */
-	int n;
-};
-
 /* What is chosen from this size on. */
 static void
-take_point(struct sweep *s, const ChoicePoint *point)
+take_point(Sweep *s, const ChoicePoint *point)
 {
 	if (s->n > 0 && s->way[s->n - 1] == point->best)
 		return;
@@ -52,7 +44,7 @@ take_point(struct sweep *s, const ChoicePoint *point)
 
 /* Sizes above low's, up to high's. Each boundary adds one range, so that there is room for one more at the end. */
 static Status
-take_between(struct sweep *s, const ChoicePoint *low, const ChoicePoint *high)
+take_between(Ctx *ctx, Sweep *s, const ChoicePoint *low, const ChoicePoint *high)
 {
 	ChoicePoint middle;
 	int64_t m = low->m + (high->m - low->m) / 2;
@@ -60,21 +52,22 @@ take_between(struct sweep *s, const ChoicePoint *low, const ChoicePoint *high)
 		take_point(s, high);
 		return OK;
 	}
-	TRY(choice_of_size(s->ctx, s->choices, m, &middle));
-	TRY(take_between(s, low, &middle));
-	return take_between(s, &middle, high);
+	TRY(s->at(ctx, s, m, &middle));
+	TRY(take_between(ctx, s, low, &middle));
+	return take_between(ctx, s, &middle, high);
 }
 
-static Status
-sweep_sizes(struct sweep *s, const Sizes *sizes)
+Status
+tune_sweep(Ctx *ctx, Sweep *s, const Sizes *sizes)
 {
 	ChoicePoint low, high;
+	TRY(NEW(ctx, s->way, TUNED_RANGES));
 	for (int i = 0; i < sizes->n; i++) {
-		TRY(choice_of_size(s->ctx, s->choices, sizes->m[i], &high));
+		TRY(s->at(ctx, s, sizes->m[i], &high));
 		if (i == 0)
 			take_point(s, &high);
 		else
-			TRY(take_between(s, &low, &high));
+			TRY(take_between(ctx, s, &low, &high));
 		low = high;
 	}
 	s->range[0].from = 0;
@@ -94,13 +87,12 @@ write_schedule(Ctx *ctx, const Batch *b, const BatchPlan *plan, const TunedRange
 
 /* The file of a range, unless an earlier range has it. */
 static Status
-finish_range(const struct sweep *s, const Batch *b, int p, int i)
+finish_range(Ctx *ctx, const Sweep *s, const Batch *b, int p, int i)
 {
-	Ctx *ctx = s->ctx;
 	TunedRange *range = &s->range[i];
 	BatchResult *result = &b->result[p];
 	Compiled made = { 0 };
-	const Candidate *c = &s->choices->candidate[s->way[i]];
+	const Candidate *c = &((const Choices *)s->of)->candidate[s->way[i]];
 	for (int k = 0; k < i; k++)
 		if (s->way[k] == s->way[i]) {
 			const TunedRange *same = &s->range[k];
@@ -125,15 +117,22 @@ finish_range(const struct sweep *s, const Batch *b, int p, int i)
 	return status;
 }
 
+static Status
+best_of_size(Ctx *ctx, const Sweep *s, int64_t m, ChoicePoint *out)
+{
+	return choice_of_size(ctx, s->of, m, out);
+}
+
 Status
 tune_plan(Ctx *ctx, const Batch *b, const Job *job, int p)
 {
-	struct sweep s = { .ctx = ctx, .range = b->range + (size_t)p * TUNED_RANGES };
-	TRY(NEW(ctx, s.way, TUNED_RANGES));
-	TRY(choice_prepare(ctx, job, &b->tuning->p, &s.choices));
-	TRY(sweep_sizes(&s, &b->tuning->sizes));
+	Sweep s = { .at = best_of_size, .range = b->range + (size_t)p * TUNED_RANGES };
+	Choices *choices;
+	TRY(choice_prepare(ctx, job, &b->tuning->p, &choices));
+	s.of = choices;
+	TRY(tune_sweep(ctx, &s, &b->tuning->sizes));
 	for (int i = 0; i < s.n; i++)
-		TRY(finish_range(&s, b, p, i));
+		TRY(finish_range(ctx, &s, b, p, i));
 	b->result[p].n_ranges = s.n;
 	return OK;
 }

@@ -1,8 +1,11 @@
 /* blinkc tune: what it is asked. */
 #include "base/limits.h"
+#include "format/format.h"
 #include "verb/batch/batch.h"
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
+
+#include <string.h>
 
 #define DEFAULT_SIZES "1K-1G"
 
@@ -16,6 +19,14 @@ parse_tuning(Ctx *ctx, const Options *opt, Tuning *out)
 			return fail(ctx, USAGE, "--size: %.80s: want ascending sizes", text);
 	if (out->sizes.m[out->sizes.n - 1] > LIMIT_MESSAGE)
 		return fail(ctx, USAGE, "--size: %.80s: want sizes up to 2^53, as an index has them", text);
+	if (opt->value[OPT_FORMAT]) {
+		const char *format;
+		TRY(request_format(ctx, opt, TUNE, &format));
+		out->plans = strcmp(format, SCHEDULE_MSCCLPP) == 0;
+	}
+	if (opt->value[OPT_IN_PLACE] && !out->plans)
+		return fail(ctx, USAGE, "--in-place: want --format mscclpp with it");
+	out->in_place = opt->value[OPT_IN_PLACE];
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &out->executor));
 	return request_parameters(ctx, opt->value[OPT_PARAMETERS], &out->given);
 }
@@ -23,7 +34,7 @@ parse_tuning(Ctx *ctx, const Options *opt, Tuning *out)
 Status
 verb_tune(Ctx *ctx, const Options *opt)
 {
-	Tuning tuning;
+	Tuning tuning = { .plans = false };
 	TRY(parse_tuning(ctx, opt, &tuning));
 	return batch_run(ctx, opt, &tuning);
 }

@@ -103,6 +103,13 @@ read_gpus(Ctx *ctx, const Options *opt, const char *label, const char *what, int
 }
 
 Status
+ways_over(Ctx *ctx, const Topology *topo, const SimPair *pair, int n_pairs, SimRoute *route, bool *found)
+{
+	struct ways w = { .pair = pair, .n_pairs = n_pairs, .route = route };
+	return try_links(ctx, &w, topo, found);
+}
+
+Status
 ways_find(Ctx *ctx, const Options *opt, const char *label, const char *what, int n, const SimPair *pair, int n_pairs,
     const Topology **whole, Topology **topo, SimRoute *route)
 {

@@ -14,4 +14,7 @@
 Status ways_find(Ctx *ctx, const Options *opt, const char *label, const char *what, int n, const SimPair *pair,
     int n_pairs, const Topology **whole, Topology **topo, SimRoute *route);
 
+/* The same over these links, alone. *found: false: they do not join all pairs. */
+Status ways_over(Ctx *ctx, const Topology *topo, const SimPair *pair, int n_pairs, SimRoute *route, bool *found);
+
 #endif
