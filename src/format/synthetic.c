@@ -2,12 +2,13 @@
  * The machine that the line describes is written as a topology file, which is then read like any other. */
 #include "base/json_write.h"
 #include "format/format.h"
+#include "format/synthetic_network.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* key, kind of its value: a whole number up to a limit, a capacity, both as N@R, a ratio, or none.
- * blinkc-topology(1) explains them */
+/* key, kind of its value: a whole number up to a limit, a capacity, both as N@R, a ratio, none, or numbers of a shape
+ * and a capacity, as NxN@R. blinkc-topology(1) explains them */
 #define KEY_LIST(X)                                                            \
 	X(KEY_SERVER, "server", COUNT, LIMIT_NODES)                            \
 	X(KEY_GPU, "gpu", COUNT, LIMIT_RANKS)                                  \
@@ -20,6 +21,13 @@
 	X(KEY_LEAF, "leaf", COUNT, LIMIT_NODES)                                \
 	X(KEY_RAILS, "rails", NONE, 0)                                         \
 	X(KEY_OVERSUBSCRIPTION, "oversubscription", RATIO, 0)                  \
+	X(KEY_TORUS, "torus", SHAPE, 0)                                        \
+	X(KEY_OPEN, "open", COUNT, NETWORK_SIDES)                              \
+	X(KEY_DRAGONFLY, "dragonfly", SHAPE, 3)                                \
+	X(KEY_DRAGONFLY_PLUS, "dragonfly+", SHAPE, 4)                          \
+	X(KEY_GROUPS, "groups", COUNT, LIMIT_RANKS)                            \
+	X(KEY_FATTREE, "fattree", SHAPE, 0)                                    \
+	X(KEY_HAMMINGMESH, "hammingmesh", SHAPE, 4)                            \
 	X(KEY_MULTICAST, "multicast", NONE, 0)                                 \
 	X(KEY_REDUCE, "reduce", NONE, 0)
 
@@ -30,7 +38,7 @@ enum {
 	N_KEYS
 };
 
-enum value { NONE, COUNT, CAPACITY, COUNT_AT, RATIO };
+enum value { NONE, COUNT, CAPACITY, COUNT_AT, RATIO, SHAPE };
 
 static const struct {
 	const char *name;
@@ -46,6 +54,8 @@ struct synthetic {
 	bool given[N_KEYS];
 	int count[N_KEYS];
 	int64_t capacity[N_KEYS];	/* bytes/s; a ratio times 1e9 */
+	struct synthetic_network net;
+	int n_networks;			/* items that are of the kind of net: one at most */
 };
 
 /* ---- the line ---- */
@@ -58,6 +68,22 @@ parse_count(const char *text, size_t n, int most, int *out)
 		return false;
 	*out = (int)value;
 	return true;
+}
+
+/* Numbers between x, up to the @; most: how many, 0: any. */
+static bool
+parse_sides(const char *text, const char *at, int most, struct synthetic_network *net)
+{
+	int n = 0;
+	for (; n < (most ? most : NETWORK_SIDES) && text <= at; n++) {
+		const char *end = memchr(text, 'x', (size_t)(at - text));
+		end = end ? end : at;
+		if (!parse_count(text, (size_t)(end - text), LIMIT_RANKS, &net->side[n]))
+			return false;
+		text = end + 1;
+	}
+	net->n_sides = n;
+	return text > at && (!most || n == most);
 }
 
 static bool
@@ -76,6 +102,13 @@ parse_value(const char *text, size_t n, int key, struct synthetic *s)
 		n -= (size_t)(at + 1 - text);
 		text = at + 1;
 		break;
+	case SHAPE:
+		if (!at || !parse_sides(text, at, keys[key].most, &s->net))
+			return false;
+		s->n_networks++;
+		n -= (size_t)(at + 1 - text);
+		text = at + 1;
+		break;
 	case RATIO:
 		lo = BYTES_PER_GB / 1000;
 		hi = BYTES_PER_GB * 1000;
@@ -91,7 +124,7 @@ static Status
 parse_item(Ctx *ctx, const char *item, size_t n, struct synthetic *s)
 {
 	static const char *const wants[] = { "no value", "a whole number", "a number above 0", "NUMBER@GB/s",
-	    "0.001 to 1000" };
+	    "0.001 to 1000", "its numbers and GB/s, as 4x4x4@25" };
 	size_t length = strcspn(item, ":");
 	length = length < n ? length : n;
 	for (int k = 0; k < N_KEYS; k++) {
@@ -113,11 +146,50 @@ parse_item(Ctx *ctx, const char *item, size_t n, struct synthetic *s)
 	    , (int)(n < 80 ? n : 80), item);
 }
 
+/* Of a network of many switches: its servers and GPUs follow from its shape. */
+static Status
+complete_network(Ctx *ctx, struct synthetic *s)
+{
+	static const struct {
+		int key;
+		NetworkKind kind;
+	} kinds[] = { { KEY_TORUS, TORUS }, { KEY_DRAGONFLY, DRAGONFLY }, { KEY_DRAGONFLY_PLUS, DRAGONFLY_PLUS },
+	    { KEY_FATTREE, FAT_TREE }, { KEY_HAMMINGMESH, HAMMINGMESH } };
+	struct synthetic_network *net = &s->net;
+	int key = -1, ports;
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (s->given[kinds[i].key]) {
+			key = kinds[i].key;
+			net->kind = kinds[i].kind;
+		}
+	if (s->given[KEY_OPEN] && key != KEY_TORUS)
+		return fail(ctx, USAGE, "--synthetic: open: want it with torus");
+	if (s->given[KEY_GROUPS] && key != KEY_DRAGONFLY && key != KEY_DRAGONFLY_PLUS)
+		return fail(ctx, USAGE, "--synthetic: groups: want it with dragonfly or dragonfly+");
+	if (!s->n_networks)
+		return OK;
+	if (s->n_networks > 1 || s->given[KEY_NIC] || s->given[KEY_NET] || s->given[KEY_SERVER] || s->given[KEY_LEAF]
+	    || s->given[KEY_RAILS] || (s->given[KEY_OVERSUBSCRIPTION] && key != KEY_FATTREE))
+		return fail(ctx, USAGE, "--synthetic: %s: want no other network, and no number of servers, with it",
+		    keys[key].name);
+	s->count[KEY_GPU] = s->given[KEY_GPU] ? s->count[KEY_GPU] : 1;
+	net->capacity = s->capacity[key];
+	net->open = s->count[KEY_OPEN];
+	net->groups = s->count[KEY_GROUPS];
+	net->taper = s->given[KEY_OVERSUBSCRIPTION] ? s->capacity[KEY_OVERSUBSCRIPTION] : BYTES_PER_GB;
+	net->gpus = s->count[KEY_GPU];
+	TRY(network_check(ctx, net, &ports));
+	s->count[KEY_SERVER] = ports / net->gpus;
+	s->given[KEY_SERVER] = s->given[KEY_GPU] = true;
+	return OK;
+}
+
 static Status
 parse_line(Ctx *ctx, const char *line, struct synthetic *s)
 {
 	for (const char *at = line; *(at += strspn(at, " ")); at += strcspn(at, " "))
 		TRY(parse_item(ctx, at, strcspn(at, " "), s));
+	TRY(complete_network(ctx, s));
 	if (!s->given[KEY_SERVER])
 		s->count[KEY_SERVER] = 1;
 	if (!s->given[KEY_GPU])
@@ -127,7 +199,7 @@ parse_line(Ctx *ctx, const char *line, struct synthetic *s)
 		    "--synthetic: pcie: missing: want the capacity of the links to NICs, as pcie:24");
 	if (s->given[KEY_NIC] && s->given[KEY_NET])
 		return fail(ctx, USAGE, "--synthetic: nic and net: want one of them");
-	if (!s->given[KEY_NIC] && !s->given[KEY_NET] && (s->given[KEY_LEAF] || s->given[KEY_RAILS]
+	if (!s->given[KEY_NIC] && !s->given[KEY_NET] && !s->n_networks && (s->given[KEY_LEAF] || s->given[KEY_RAILS]
 	    || s->given[KEY_OVERSUBSCRIPTION]))
 		return fail(ctx, USAGE, "--synthetic: a network without ports: want nic or net");
 	if (!s->given[KEY_SWITCH] && (s->given[KEY_MULTICAST] || s->given[KEY_REDUCE]))
@@ -290,11 +362,18 @@ synthetic_write(Ctx *ctx, const char *line, Text *out)
 	json_end(&w);
 	if (s.given[KEY_NIC] || s.given[KEY_NET])
 		put_fabric(&w, &s);
+	if (s.n_networks && s.net.kind != TORUS) {
+		json_array(&w, "switches", JSON_BLOCK);
+		network_put_switches(&w, &s.net);
+		json_end(&w);
+	}
 	json_array(&w, "links", JSON_BLOCK);
 	for (int i = 0; i < s.count[KEY_SERVER]; i++) {
 		put_nvlinks(&w, &s, i);
 		put_pcie_links(&w, &s, i, n_plx);
 	}
+	if (s.n_networks)
+		network_put_links(&w, &s.net);
 	json_end(&w);
 	json_file_end(&w);
 	return out->failed ? fail_memory(ctx) : OK;

@@ -161,13 +161,48 @@ rate 40 --synthetic "gpu:4 mesh:20"
 rate 50 --synthetic "gpu:5 ring:40"
 rate 300 --synthetic "gpu:4 switch:300 multicast reduce"
 rate 12 --synthetic "gpu:2 pcie:12"
+# Into GPUs with 6 links each; bytes that cross the middle of a mesh, and that leave a part of a fat tree of 16 of 64
+# GPUs with 100 GB/s; what a GPU next to a lost one, or any, has.
+rate 76.1905 --synthetic "torus:4x4x4@25"
+rate 12.5 --synthetic "gpu:4 torus:4x4x8@25 open:1" -c alltoall
+rate 8.33333 --synthetic "fattree:4x4x4@25 oversubscription:2" -c alltoall
+rate 127.016 --synthetic "hammingmesh:2x2x4x4@25 gpu:4 mesh:25" --without s3/gpu1 -c allgather
+rate 25.3521 --synthetic "dragonfly:2x4x2@25" -c alltoall
+rate 25.3521 --synthetic "dragonfly+:2x4x4x2@25" -c allgather
+# What papers say of every two vertices.
+while IFS= read -r line; do
+	"$blinkc" topology -q --synthetic "$line" --format canonical >"$work/network" 2>"$work/err" &&
+		got=$(oracle network "$line" "$work/network" 2>&1) && ok "$line: $got" ||
+		not_ok "$line: $got $(cat "$work/err")"
+done <<'END'
+torus:3x4x2@25
+gpu:4 torus:4x4@25 open:1
+torus:2x5x1@25 open:3
+dragonfly:2x4x2@25
+dragonfly:2x3x2@25 groups:4
+dragonfly:1x2x4@25 groups:2
+dragonfly+:2x3x2x2@25
+dragonfly+:1x2x4x3@25 groups:6
+fattree:3x2x4@25 oversubscription:3
+fattree:4@25
+gpu:4 hammingmesh:2x2x2x3@25
+hammingmesh:1x3x2x2@25
+END
 for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 nic:2 pcie:12" "gpu:8 rails" \
 	"gpu:8 rails:1 net:25" "gpu:8 colour:1" \
 	"gpu:8 net:25 nic:1@1 pcie:1" "gpu:4 switch:-1" "gpu:8 switch:1e99" \
+	"torus:4x4" "torus:4xx4@25" "torus:2x2x2x2x2x2x2x2x2@1" "torus:4x4@25 open:3" "gpu:3 torus:4x4@1" \
+	"torus:4x4@1 net:1" "server:2 torus:4x4@1" "gpu:4 mesh:1 open:1" "torus:4x4@1 groups:2" "dragonfly:2x4@1" \
+	"dragonfly:2x4x2@1 groups:10" "torus:4x4@1 dragonfly:2x4x2@1" "torus:4x4@1 oversubscription:2" \
+	"hammingmesh:2x2x2x2x2@1" \
 	"gpu:8 mesh:1 multicast" "gpu:8 net:1 reduce" "gpu:8 net:1 leaf:1 oversubscription:0.0001"; do
 	expect_exit "--synthetic \"$line\"" 2 "$blinkc" --synthetic "$line"
 done
-expect_exit "--synthetic past a limit" 4 "$blinkc" --synthetic "server:8192 gpu:9"
+for line in "server:8192 gpu:9" "torus:300x300@1" "torus:16384@1" "dragonfly:1x40000x1@1 groups:1" \
+	"dragonfly:1x60000x60000@1" "fattree:2x2x2@1000000 oversubscription:0.001" \
+	"fattree:2x2x2x2x2x2x2x2@1000 oversubscription:0.001"; do
+	expect_exit "--synthetic \"$line\"" 4 "$blinkc" --synthetic "$line"
+done
 expect_exit "--synthetic and a file" 2 "$blinkc" --synthetic gpu:2 topologies/dgx1v.xml
 
 # ---- the way to the network ----
