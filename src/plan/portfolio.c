@@ -12,17 +12,20 @@
 #include "plan/pack/flow/flow.h"
 #include "plan/plan.h"
 #include "plan/programs.h"
+#include "plan/turned.h"
 #include "topology/topology.h"
 
 #include <time.h>
 
 enum {
 	SOON_PIVOTS = 5000,	/* of linear programs that are to end soon */
-	AGAIN_PIVOTS = 800	/* likewise, where trees at the bound are known, for less deep ones */
+	AGAIN_PIVOTS = 800,	/* likewise, where trees at the bound are known, for less deep ones */
+	SHALLOW = 8		/* hops of an allreduce: others are hardly less deep */
 };
 
 static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
+static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
 /* ---- the order ---- */
 
@@ -85,6 +88,22 @@ struct portfolio {
 	int *work;
 };
 
+static bool
+is_at(const struct portfolio *p, double part)
+{
+	Frac rate;
+	const Planning *in = p->in;
+	return p->best && pack_rate(p->best, in->ask->coll, in->topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(in->bound->rate) * part * (1 - RATE_ROUNDING);
+}
+
+/* Are there trees over servers, and at a fair rate? */
+static bool
+over_servers(const struct portfolio *p)
+{
+	return p->over_servers && is_at(p, FAIR);
+}
+
 struct packer {
 	const char *name, *source;
 	bool (*serves)(const struct portfolio *p);
@@ -94,15 +113,6 @@ struct packer {
 	bool over_servers, ends;	/* its trees: portfolio's over_servers; planned */
 	Status (*pack)(Ctx *ctx, struct portfolio *p, Packing **out);
 };
-
-static bool
-is_at(const struct portfolio *p, double part)
-{
-	Frac rate;
-	const Planning *in = p->in;
-	return p->best && pack_rate(p->best, in->ask->coll, in->topo->n_ranks, &rate)
-	    && frac_double(rate) >= frac_double(in->bound->rate) * part * (1 - RATE_ROUNDING);
-}
 
 /* More ranks than integer programs are made for. */
 static bool
@@ -276,6 +286,7 @@ serves_two_level(const struct portfolio *p)
 {
 	const Planning *in = p->in;
 	return is_large(in) && is_long(flows_work(in)) && !topo_active(in->topo)
+	    && in->topo->n_nodes < in->topo->n_ranks
 	    && (is_large_rooted(in) || (is_long(program_work(in)) && !is_at(p, NEAR)));
 }
 
@@ -336,8 +347,56 @@ is_irregular(const struct portfolio *p)
 	const Planning *in = p->in;
 	bool done = is_at(p, 1) && !p->planned;
 	bool paths = p->planned && in->ask->coll == ALLTOALL;
-	return is_large(in) && !done && !paths && !(p->over_servers && p->whole)
+	return is_large(in) && !done && !paths && !(over_servers(p) && p->whole)
 	    && flows_work(in) < program_work(in);
+}
+
+/* Trees of an allgather are less deep: each starts at its root. */
+static bool
+is_turned(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_irregular(p) && in->ask->coll == ALLREDUCE && !topo_active(in->topo)
+	    && (int64_t)in->topo->n_ranks * in->topo->n_ranks <= LIMIT_TREE_EDGES / 2;
+}
+
+static bool
+serves_turned(const struct portfolio *p)
+{
+	return is_turned(p) && is_direct(p->in);
+}
+
+/* Flows of an allreduce itself take long, or were deep. */
+static bool
+serves_long_turned(const struct portfolio *p)
+{
+	return is_turned(p) && !is_direct(p->in) && is_long(flows_work(p->in));
+}
+
+static bool
+serves_deep_turned(const struct portfolio *p)
+{
+	return is_turned(p) && !is_direct(p->in) && !is_long(flows_work(p->in))
+	    && (!p->best || pack_depth(p->best, p->work) > SHALLOW);
+}
+
+/* Trees of an allgather, turned back: at the bound where that is half of the allgather's. */
+static Status
+run_turned(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Topology *topo = p->in->topo;
+	Ask ask = *p->in->ask;
+	Packing *gather, *less = NULL;
+	Bound bound;
+	Frac twice;
+	ask.coll = ALLGATHER;
+	TRY(bound_compute(ctx, topo, p->in->sym, ALLGATHER, -1, &bound));
+	if (!frac_mul(p->in->bound->rate, (Frac){ 2, 1 }, &twice) || frac_cmp(bound.rate, twice) < 0)
+		return OK;
+	TRY(pack_branchings(ctx, topo, &bound, &ask, &gather));
+	if (gather)
+		TRY(pack_shallower(ctx, topo, gather, &less));
+	return gather ? plan_turn(ctx, topo, less ? less : gather, out) : OK;
 }
 
 static bool
@@ -358,12 +417,12 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
-/* Such programs often end soon with a root, or for an allreduce behind switches. */
+/* Such programs often end soon with a root, or for an allreduce behind switches; not where each step is long. */
 static bool
 serves_soon(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	return is_irregular(p)
+	return is_irregular(p) && !is_long(steps_work(in))
 	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
 }
 
@@ -394,7 +453,7 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 static bool
 serves_programs(const struct portfolio *p)
 {
-	return !p->planned && !(p->over_servers && p->whole);
+	return !p->planned && !(over_servers(p) && p->whole);
 }
 
 /* Where it is too large, the best so far does. */
@@ -423,11 +482,17 @@ static const struct packer packers[] = {
 	{ "paths", "alltoall.c", serves_paths, paths_work, BEST_EFFORT, false, false, true, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, balanced_work, BEST_EFFORT, false, false, true,
 	    run_balanced },
+	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, flows_work,
+	    BEST_EFFORT, false, false, true, run_turned },
 	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, flows_work, BEST_EFFORT, false,
 	    false, true, run_flows },
 	{ "linear program, few steps", "programs.c", serves_soon, steps_work, OPTIMAL, true, false, true, run_soon },
+	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
+	    serves_long_turned, flows_work, BEST_EFFORT, false, false, true, run_turned },
 	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, flows_work, BEST_EFFORT,
 	    false, false, true, run_flows },
+	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
+	    serves_deep_turned, flows_work, BEST_EFFORT, true, false, true, run_turned },
 	{ "linear program", "Blink 3.2; programs.c", serves_programs, program_work, OPTIMAL, false, false, true,
 	    run_programs },
 };
@@ -505,7 +570,7 @@ run_packers(Ctx *ctx, struct portfolio *p, bool long_ones)
 	for (size_t i = 0; i < sizeof packers / sizeof *packers; i++) {
 		const struct packer *row = &packers[i];
 		bool done = p->optimal || is_at(p, 1);
-		bool skips = long_ones && (p->planned || (p->over_servers && !row->over_servers));
+		bool skips = long_ones && (p->planned || (over_servers(p) && !row->over_servers));
 		if (is_long(row->work(p->in)) == long_ones && !skips && (!done || row->refines) && row->serves(p))
 			TRY(run_packer(ctx, p, row));
 	}

@@ -189,6 +189,17 @@ within 10 "16 servers on rails, broadcast" "8, depth 8" --synthetic \
 oracle fabric abci 2 16 >"$work/t.json"
 within 10 "128 GPUs of racks, broadcast" "2, depth 13" "$work/t.json" -l all -c broadcast
 within 10 "9 servers of rings, broadcast" "3, depth 9" --synthetic "server:9 gpu:8 ring:25 net:25" -c broadcast
+# GPUs at one switch of a network are like one server, where servers have one GPU.
+within 10 "127 of 128 GPUs at a fat tree, allgather" "127, depth 3" \
+	--synthetic "fattree:8x4x4@25 oversubscription:2" --without s5/gpu0 -c allgather
+within 10 "143 of 144 GPUs at a dragonfly, allgather" "143, depth 3" \
+	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allgather
+within 10 "144 GPUs at a dragonfly, broadcast" "2, depth 12" --synthetic "dragonfly:4x4x2@25 groups:9" -c broadcast
+# An allreduce by an allgather's trees is less deep than trees of its own.
+within 10 "143 of 144 GPUs at a dragonfly, allreduce" "143, depth 6" \
+	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allreduce
+[ ! "$full" ] || within 20 "543 of 544 GPUs at a dragonfly, allreduce" "543, depth 6" \
+	--synthetic "dragonfly:4x8x4@25 groups:17" --without s5/gpu0 -c allreduce
 
 # A broken budget still ends in a schedule that is right.
 oracle cluster 16 8 300 25 5 >"$work/t.json"

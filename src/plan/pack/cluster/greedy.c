@@ -17,6 +17,7 @@
  * ranks are not reached otherwise. With a larger K trees are less deep. All trees fit by construction, and together
  * they have the rate of the bound, which is optimal; where some tree cannot reach all ranks, the linear program is
  * used instead. */
+#include "graph/homes.h"
 #include "graph/search.h"
 #include "plan/pack/cluster/cluster.h"
 
@@ -41,7 +42,7 @@ struct greedy {
 	int root;
 	Search search;
 	int *slots;		/* of each link: free slots */
-	int *node_of;		/* of each vertex; a rank outside any server is one by itself; -1: in none */
+	int *node_of;		/* of each vertex: graph/homes.h; -1: in none */
 	int n_nodes;
 	/* Groups of servers that are connected by routes of at most n_links links; level 0 is the servers themselves.
 	 * Of each group: */
@@ -400,8 +401,7 @@ least_trees(const Topology *topo, const Bound *bound)
 static Status
 greedy_new(Ctx *ctx, const Topology *topo, const Ask *ask, struct greedy *g)
 {
-	*g = (struct greedy){ .ctx = ctx, .topo = topo, .into = ask->coll == REDUCE, .root = ask->root,
-	    .n_nodes = topo->n_nodes };
+	*g = (struct greedy){ .ctx = ctx, .topo = topo, .into = ask->coll == REDUCE, .root = ask->root };
 	TRY(search_new(ctx, topo, &g->search));
 	TRY(TEMP(ctx, g->slots, topo->n_links));
 	TRY(TEMP(ctx, g->price, topo->n_links));
@@ -413,8 +413,9 @@ greedy_new(Ctx *ctx, const Topology *topo, const Ask *ask, struct greedy *g)
 	TRY(TEMP(ctx, g->rank_slots, topo->n_ranks));
 	TRY(TEMP(ctx, g->edge, topo->n_ranks));
 	TRY(TEMP(ctx, g->depth, topo->n_ranks));
-	for (int v = 0; v < topo->n_vertices; v++)
-		g->node_of[v] = topo->vertex[v].node >= 0 || v >= topo->n_ranks ? topo->vertex[v].node : g->n_nodes++;
+	TRY(topo_homes(ctx, topo, g->node_of, &g->n_nodes));
+	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		g->node_of[v] = g->n_nodes < topo->n_nodes ? -1 : topo->vertex[v].node;
 	return find_groups(g);
 }
 

@@ -11,6 +11,7 @@
  * all of its trees, so that none takes what later ones need. Where such trees of all units of a root do not fit, trees
  * of half as many are tried; what does not fit then is not wanted. */
 #include "base/array.h"
+#include "graph/homes.h"
 #include "plan/pack/flow/shallow.h"
 
 #include <limits.h>
@@ -28,6 +29,7 @@ struct grower {
 	int *degree;		/* links out of each vertex */
 	bool *entered;		/* vertices that routes of the current tree have been to */
 	bool *joined;		/* ranks of the current tree */
+	int *server, n_servers;	/* of each rank (graph/homes.h) */
 	int *ranks, *missing;	/* of each server: its ranks, and those that are not of the tree; */
 	int n_new;		/* servers of which none is */
 	int *order, n;		/* these, as they were reached */
@@ -53,13 +55,6 @@ links_of(const struct grower *g, int v, int *n)
 	return (g->supply->into ? topo->in : topo->out) + first[v];
 }
 
-/* Ranks that are of no server are of one after the others. */
-static int
-server_of(const struct grower *g, int v)
-{
-	return g->topo->vertex[v].node >= 0 ? g->topo->vertex[v].node : g->topo->n_nodes;
-}
-
 static Status
 grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 {
@@ -70,8 +65,10 @@ grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 	TRY(TEMP(ctx, g->degree, topo->n_vertices));
 	TRY(TEMP(ctx, g->entered, topo->n_vertices));
 	TRY(TEMP(ctx, g->joined, topo->n_ranks));
-	TRY(TEMP(ctx, g->ranks, topo->n_nodes + 1));
-	TRY(TEMP(ctx, g->missing, topo->n_nodes + 1));
+	TRY(TEMP(ctx, g->server, topo->n_ranks));
+	TRY(topo_homes(ctx, topo, g->server, &g->n_servers));
+	TRY(TEMP(ctx, g->ranks, g->n_servers));
+	TRY(TEMP(ctx, g->missing, g->n_servers));
 	TRY(TEMP(ctx, g->links, topo->n_vertices));
 	TRY(TEMP(ctx, g->order, topo->n_ranks));
 	TRY(TEMP(ctx, g->via, topo->n_vertices));
@@ -80,7 +77,7 @@ grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 	TRY(TEMP(ctx, g->spare, topo->n_vertices));
 	memcpy(g->left, supply->capacity, (size_t)topo->n_links * sizeof *g->left);
 	for (int v = 0; v < topo->n_ranks; v++)
-		g->ranks[server_of(g, v)]++;
+		g->ranks[g->server[v]]++;
 	for (int v = 0; v < topo->n_vertices; v++) {
 		int n;
 		links_of(g, v, &n);
@@ -180,15 +177,15 @@ unreach(struct grower *g, int y)
 static bool
 may_enter(const struct grower *g, int x, int y)
 {
-	int server = server_of(g, y);
-	return server == server_of(g, x) || server == g->topo->n_nodes || g->missing[server] == g->ranks[server];
+	int server = g->server[y];
+	return server == g->server[x] || g->missing[server] == g->ranks[server];
 }
 
 /* May a route from x be fresh? */
 static bool
 may_be_fresh(const struct grower *g, int x)
 {
-	return g->n_new > 0 || g->missing[server_of(g, x)] > 0 || g->missing[g->topo->n_nodes] > 0;
+	return g->n_new > 0 || g->missing[g->server[x]] > 0;
 }
 
 /* Of the route to y: is its core new to the tree, and how much can go back to that? */
@@ -237,8 +234,8 @@ choose(const struct grower *g, int x, bool only_fresh)
 static void
 add_rank(struct grower *g, int y)
 {
-	int server = server_of(g, y);
-	g->n_new -= g->missing[server] == g->ranks[server] && server < g->topo->n_nodes;
+	int server = g->server[y];
+	g->n_new -= g->missing[server] == g->ranks[server];
 	g->missing[server]--;
 	g->joined[y] = true;
 	g->order[g->n++] = y;
@@ -295,10 +292,10 @@ grow_tree(struct grower *g, int root, int64_t units, int64_t later, int64_t *lef
 	memcpy(left, g->left, (size_t)g->topo->n_links * sizeof *left);
 	memset(g->entered, 0, (size_t)g->topo->n_vertices * sizeof *g->entered);
 	memset(g->joined, 0, (size_t)g->topo->n_ranks * sizeof *g->joined);
-	memcpy(g->missing, g->ranks, ((size_t)g->topo->n_nodes + 1) * sizeof *g->missing);
+	memcpy(g->missing, g->ranks, (size_t)g->n_servers * sizeof *g->missing);
 	g->n = g->n_new = 0;
-	for (int node = 0; node < g->topo->n_nodes; node++)
-		g->n_new += g->ranks[node] > 0;
+	for (int server = 0; server < g->n_servers; server++)
+		g->n_new += g->ranks[server] > 0;
 	g->entered[root] = true;
 	add_rank(g, root);
 	set_spare(g, later);
