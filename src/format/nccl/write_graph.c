@@ -45,16 +45,8 @@ put_channel(XmlWriter *w, const NcclGraph *graph, const struct nccl_way *way)
 	xml_end(w);
 }
 
-/* Do rings leave a server by another NIC than they entered it? */
-static bool
-crosses(const NcclGraph *graph)
-{
-	for (int i = 0; i < graph->n_rings; i++)
-		if (graph->ring[i].copies && graph->way[i].in != graph->way[i].out)
-			return true;
-	return false;
-}
-
+/* crossnic is 0 also where rings leave a server by another NIC than they entered it: where it is 1, NCCL 2.20 to 2.25
+ * exchange the rings of every other server, each with its neighbour (connect.cc). */
 static void
 put_graph(XmlWriter *w, const NcclGraph *graph, int id, int pattern)
 {
@@ -63,7 +55,7 @@ put_graph(XmlWriter *w, const NcclGraph *graph, int id, int pattern)
 	xml_begin(w, "graph");
 	xml_attribute_int(w, "id", id);
 	xml_attribute_int(w, "pattern", pattern);
-	xml_attribute_int(w, "crossnic", crosses(graph));
+	xml_attribute_int(w, "crossnic", 0);
 	xml_attribute_int(w, "nchannels", graph->n_channels);
 	xml_attribute_gb(w, "speedintra", speed);
 	xml_attribute_gb(w, "speedinter", speed);
