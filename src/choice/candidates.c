@@ -179,13 +179,29 @@ with_options(struct list *l, const Algorithm *row)
 	return try_candidate(l, row, &l->job->ask, &added);
 }
 
+static Status
+list_new(Ctx *ctx, const Job *job, Choices *out, struct list *l)
+{
+	*l = (struct list){ .ctx = ctx, .job = job, .out = out };
+	l->shared.known = l->known;
+	return NEW(ctx, out->candidate, CANDIDATES_MOST);
+}
+
+/* Fails where it is empty. */
+static Status
+list_end(const struct list *l)
+{
+	if (l->out->n == 0)
+		l->ctx->error = l->first;
+	return l->out->n == 0 ? l->first.status : OK;
+}
+
 Status
 candidates_find(Ctx *ctx, const Job *job, Choices *out)
 {
-	struct list l = { .ctx = ctx, .job = job, .out = out };
+	struct list l;
 	const Ask *ask = &job->ask;
-	l.shared.known = l.known;
-	TRY(NEW(ctx, out->candidate, CANDIDATES_MOST));
+	TRY(list_new(ctx, job, out, &l));
 	for (int i = 0; i < algorithm_count(); i++) {
 		const Algorithm *row = algorithm_row(i);
 		bool limited = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT;
@@ -193,9 +209,19 @@ candidates_find(Ctx *ctx, const Job *job, Choices *out)
 			continue;
 		TRY(with_options(&l, row));
 	}
-	if (out->n == 0) {
-		ctx->error = l.first;
-		return ctx->error.status;
+	return list_end(&l);
+}
+
+Status
+candidates_of(Ctx *ctx, const Job *job, const Ask *ask, int n, Choices *out)
+{
+	struct list l;
+	const Algorithm *row;
+	bool added;
+	TRY(list_new(ctx, job, out, &l));
+	for (int i = 0; i < n; i++) {
+		TRY(algorithm_find(ctx, ask[i].algorithm, ask[i].coll, &row));
+		TRY(try_candidate(&l, row, &ask[i], &added));
 	}
-	return OK;
+	return list_end(&l);
 }

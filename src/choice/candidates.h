@@ -6,4 +6,7 @@
 /* out->candidate, planned and prepared. Fails: as choice_prepare. */
 Status candidates_find(Ctx *ctx, const Job *job, Choices *out);
 
+/* Those that are asked for, which name their algorithms; likewise. Fails: as choice_prepare_of. */
+Status candidates_of(Ctx *ctx, const Job *job, const Ask *ask, int n, Choices *out);
+
 #endif

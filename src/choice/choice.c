@@ -99,11 +99,17 @@ find_best(Ctx *ctx, Choices *choices, ChoicePoint *out)
 Status
 choice_prepare(Ctx *ctx, const Job *job, const SimParameters *p, Choices **out)
 {
+	return choice_prepare_of(ctx, job, NULL, 0, p, out);
+}
+
+Status
+choice_prepare_of(Ctx *ctx, const Job *job, const Ask *ask, int n, const SimParameters *p, Choices **out)
+{
 	Choices *choices;
 	TRY(NEW(ctx, choices, 1));
 	choices->p = *p;
 	choices->last = -1;
-	TRY(candidates_find(ctx, job, choices));
+	TRY(n > 0 ? candidates_of(ctx, job, ask, n, choices) : candidates_find(ctx, job, choices));
 	for (int i = 0; i < choices->n; i++)
 		TRY(floor_prepare(ctx, choices->candidate[i].sim, &choices->p, &choices->candidate[i].floor));
 	*out = choices;

@@ -37,6 +37,10 @@ typedef struct {
  * Fails: INFEASIBLE, LIMIT no candidate is left: as the first of them does. */
 Status choice_prepare(Ctx *ctx, const Job *job, const SimParameters *p, Choices **out);
 
+/* The same of n algorithms, each with its options; n = 0: of all.
+ * Fails: USAGE one does not serve its collective; as choice_prepare. */
+Status choice_prepare_of(Ctx *ctx, const Job *job, const Ask *ask, int n, const SimParameters *p, Choices **out);
+
 typedef struct {
 	int64_t m;		/* bytes of the message */
 	int best;		/* of the candidates: the one with the least time, the first of these */

@@ -57,6 +57,10 @@ typedef struct {
 bool hierarchy_parse(const char *text, Hierarchy *out);	/* "4x8x4", a product of at most INT_MAX */
 NamesText hierarchy_text(const Hierarchy *layers);
 
+/* Which rank stands where in an algorithm: what is fastest; or the p-th after the root, or after rank 0, at position p,
+ * at position n - p, or, of a power of two, at p with its bits in reverse. */
+typedef enum { ORDER_CHOSEN, ORDER_RANKS, ORDER_BACKWARDS, ORDER_BITS } RankOrder;
+
 /* All that a plan depends on besides the machine and the GPUs. Text of a command line becomes an Ask in
  * verb/request.c. */
 typedef struct {
@@ -68,6 +72,7 @@ typedef struct {
 	const char *algorithm;	/* a row of plan/algorithm.c, by its name; NULL: the first, trees of any kind */
 	int radix;		/* of k-nomial trees and Bruck's exchange, 2 to MOST_RADIX; 0: not given */
 	Hierarchy layers;	/* of a hierarchical ring */
+	RankOrder order;	/* of algorithms of the literature, and of the ring */
 	Frac epsilon;		/* 0 < epsilon < 1/2: allowed gap of MWU to the optimum, relative */
 	Frac tolerance;		/* 0 <= tolerance < 1: gap to the known optimum that fewer trees may leave */
 	PackingKind packing;

@@ -15,8 +15,11 @@
  *          ^     |
  *          3 <-- 2 */
 #include "graph/hamiltonian.h"
+#include "plan/classic/classic.h"
 #include "plan/family.h"
 #include "plan/pack/rings/rings.h"
+
+#include <string.h>
 
 enum { RING_EDGES = 1 << 20 };	/* of all trees: an allreduce with more has fewer roots */
 
@@ -107,6 +110,36 @@ parts_of_links(Ctx *ctx, const Topology *topo, int most, CyclePacking *out)
 	return OK;
 }
 
+/* One, from each rank to the next; none where a hop is missing. */
+static Status
+order_of_numbers(Ctx *ctx, const Topology *topo, int most, CyclePacking *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int n = topo->n_ranks, link[LIMIT_ROUTE_LINKS], *kept;
+	Hops *hops;
+	Cycle *ring;
+	(void)most;
+	*out = (CyclePacking){ .unit = 1, .units = 1 };
+	TRY(NEW(ctx, ring, 1));
+	TRY(NEW(ctx, ring->edge, n));
+	TRY(hops_new(ctx, topo, false, &hops));
+	ring->width = 1;
+	for (int r = 0; r < n; r++) {
+		Edge *edge = &ring->edge[r];
+		*edge = (Edge){ .src = r, .dst = (r + 1) % n };
+		edge->n_links = hops_route(hops, edge->src, edge->dst, link);
+		if (edge->n_links == 0)
+			return OK;
+		TRY(NEW(ctx, kept, edge->n_links));
+		memcpy(kept, link, (size_t)edge->n_links * sizeof *link);
+		edge->link = kept;
+	}
+	arena_release(&ctx->scratch, mark);
+	out->ring = ring;
+	out->n = 1;
+	return OK;
+}
+
 /* Schedules have a limit on their edges: an allreduce may have fewer roots, other collectives fewer rings. */
 static Status
 plan_rings(Ctx *ctx, const Planning *in, Status (*find)(Ctx *, const Topology *, int, CyclePacking *), Plan *out)
@@ -136,7 +169,7 @@ plan_rings(Ctx *ctx, const Planning *in, Status (*find)(Ctx *, const Topology *,
 Status
 plan_ring(Ctx *ctx, const Planning *in, Plan *out)
 {
-	return plan_rings(ctx, in, whole_links, out);
+	return plan_rings(ctx, in, in->ask->order ? order_of_numbers : whole_links, out);
 }
 
 Status

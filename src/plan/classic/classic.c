@@ -421,7 +421,9 @@ classic_pack(Ctx *ctx, const Topology *topo, const Classic *classic, const Shape
 	TRY(TEMP(ctx, rank_at, shape->n));
 	TRY(TEMP(ctx, plan.position, shape->n));
 	TRY(TEMP(ctx, route, traffic.n_arcs));
-	TRY(order_choose(ctx, topo, hops, &traffic, root, name, rank_at, best));
+	*best = false;
+	TRY(shape->order ? order_of_ranks(ctx, topo, hops, &traffic, shape->order, root, name, rank_at)
+	    : order_choose(ctx, topo, hops, &traffic, root, name, rank_at, best));
 	for (int p = 0; p < shape->n; p++)
 		plan.position[rank_at[p]] = p;
 	TRY(choose_routes(ctx, topo, &traffic, rank_at, hops, route));
@@ -468,7 +470,7 @@ classic_shape(Ctx *ctx, const Topology *topo, const Ask *ask, Shape *out)
 {
 	int64_t product = 1;
 	*out = (Shape){ .coll = ask->coll, .n = topo->n_ranks, .radix = ask->radix ? ask->radix : 2,
-		.layers = ask->layers.n ? ask->layers : layers_of_servers(topo) };
+		.layers = ask->layers.n ? ask->layers : layers_of_servers(topo), .order = ask->order };
 	for (int i = 0; i < out->layers.n; i++)
 		product = product > topo->n_ranks ? product : product * out->layers.size[i];
 	if (product != topo->n_ranks)

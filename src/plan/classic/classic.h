@@ -27,6 +27,7 @@ typedef struct {
 	int n;				/* ranks, >= 2 */
 	int radix;			/* of k-nomial trees, >= 2 */
 	Hierarchy layers;		/* rings in rings, the innermost first: their sizes have the product n */
+	RankOrder order;
 } Shape;
 
 /* The closed formula: T = steps * alpha + load * M * beta + added * M * gamma, with messages in chunks so small that
@@ -102,5 +103,9 @@ void hops_reprice(Hops *hops, const int64_t *load);
  * by any routes. Fails: INFEASIBLE. */
 Status order_choose(Ctx *ctx, const Topology *topo, Hops *hops, const Traffic *traffic, int first, const char *name,
     int *order, bool *best);
+
+/* Likewise by the numbers of ranks, kind: but ORDER_CHOSEN. Fails: INFEASIBLE there is no such hop. */
+Status order_of_ranks(Ctx *ctx, const Topology *topo, Hops *hops, const Traffic *traffic, RankOrder kind, int first,
+    const char *name, int *order);
 
 #endif

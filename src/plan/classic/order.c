@@ -254,20 +254,31 @@ search_orders(struct orders *o)
 	}
 }
 
+/* The first hop that an order misses: the ranks at its ends. */
+static bool
+misses_hop(Hops *hops, const Traffic *traffic, const int *order, int *src, int *dst)
+{
+	int link[LIMIT_ROUTE_LINKS];
+	for (int a = 0; a < traffic->n_arcs; a++) {
+		*src = order[traffic->arc[a].src];
+		*dst = order[traffic->arc[a].dst];
+		if (hops_route(hops, *src, *dst, link) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* Names the first hop that the natural order misses: it is tried first, so it misses one. */
 static Status
 fail_missing(struct orders *o, const char *name)
 {
 	const Vertex *vertex = o->topo->vertex;
 	const char *what = o->hops_left > 0 ? "has" : "was found that has";
-	int link[LIMIT_ROUTE_LINKS];
-	for (int a = 0; a < o->traffic->n_arcs; a++) {
-		int src = o->natural[o->traffic->arc[a].src], dst = o->natural[o->traffic->arc[a].dst];
-		if (hops_route(o->hops, src, dst, link) == 0)
-			return fail(o->ctx, INFEASIBLE,
-			    "%s: %s: no order of the GPUs %s a %s for every edge: want one as from %s to %s",
-			    o->topo->name, name, what, hops_kind(o->hops), vertex[src].id, vertex[dst].id);
-	}
+	int src, dst;
+	if (misses_hop(o->hops, o->traffic, o->natural, &src, &dst))
+		return fail(o->ctx, INFEASIBLE,
+		    "%s: %s: no order of the GPUs %s a %s for every edge: want one as from %s to %s",
+		    o->topo->name, name, what, hops_kind(o->hops), vertex[src].id, vertex[dst].id);
 	return fail(o->ctx, INTERNAL, "%s: %s: no order", o->topo->name, name);
 }
 
@@ -284,5 +295,31 @@ order_choose(Ctx *ctx, const Topology *topo, Hops *hops, const Traffic *traffic,
 		return fail_missing(&o, name);
 	*best = compare(o.found, o.least) <= 0 || (o.hops_left > 0 && topo->n_vertices == topo->n_ranks);
 	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* Of a number below the power of two n. */
+static int
+reversed_bits(int number, int n)
+{
+	int out = 0;
+	for (int bit = 1; bit < n; bit *= 2, number /= 2)
+		out = 2 * out + number % 2;
+	return out;
+}
+
+Status
+order_of_ranks(Ctx *ctx, const Topology *topo, Hops *hops, const Traffic *traffic, RankOrder kind, int first,
+    const char *name, int *order)
+{
+	int n = topo->n_ranks, src, dst;
+	for (int p = 0; p < n; p++) {
+		int after = kind == ORDER_BACKWARDS ? n - p : kind == ORDER_BITS && (n & (n - 1)) == 0
+		    ? reversed_bits(p, n) : p;
+		order[p] = ((first < 0 ? 0 : first) + after) % n;
+	}
+	if (misses_hop(hops, traffic, order, &src, &dst))
+		return fail(ctx, INFEASIBLE, "%s: %s: no %s from %s to %s", topo->name, name, hops_kind(hops),
+		    topo->vertex[src].id, topo->vertex[dst].id);
 	return OK;
 }
