@@ -79,7 +79,8 @@ static const struct row {
 	{ ADVISE, "advise", "text", .own = { { "text", "txt" }, { "json", "json" }, { "slurm", "slurm" } } },
 	{ WHATIF, "what-if", "text", .own = { { "text", "txt" }, { "json", "json" } } },
 	{ SIMULATE, "simulate", "text", .own = { { "text", "txt" }, { "json", "json" }, { "csv", "csv" } } },
-	{ TUNE, "tune", "json", .own = { { "json", "json" }, { SCHEDULE_MSCCLPP, SCHEDULE_MSCCLPP } } },
+	{ TUNE, "tune", "json", .own = { { "json", "json" }, { SCHEDULE_MSCCLPP, SCHEDULE_MSCCLPP },
+	    { FORMAT_OMPI_RULES, FORMAT_OMPI_RULES } } },
 	{ HIERARCHY, "hierarchy", "text", .own = { { "text", "txt" }, { "json", "json" } } },
 };
 
@@ -142,7 +143,9 @@ formats_help(int verbs, Text *out)
 		else
 			put_names(out, list, list_formats(&rows[i], list));
 		text_put(out, "; ");
-		if (verbs == rows[i].bit)
+		if (verbs == TUNE)
+			text_printf(out, "default: %s", rows[i].otherwise);
+		else if (verbs == rows[i].bit)
 			text_printf(out, "default: by the suffix of FILE; without one %s", rows[i].otherwise);
 	}
 	if (verbs & (verbs - 1))

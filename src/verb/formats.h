@@ -6,6 +6,7 @@
 #include "base/text.h"
 
 #define FORMAT_LOOKUP "lookup"	/* of an index */
+#define FORMAT_OMPI_RULES "ompi-rules"	/* of Open MPI, by tune */
 
 enum { FORMATS_MAX = 32 };
 

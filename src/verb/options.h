@@ -187,7 +187,8 @@ enum {
 	X(OPT_OUTPUT, JOB, "job", "DIR", "a directory for the schedules of groups, created if missing") \
 	X(OPT_TOPOLOGY, JOB, "job", "FILE", "the machine, in place of the one that the job names") \
 	X(OPT_GPUS, BATCH, "batch", "FILE", "a file with a list in each line, - is standard input") \
-	X(OPT_OUTPUT, TUNE, "tune", "DIR", "the directory, created if missing") \
+	X(OPT_OUTPUT, TUNE, "tune", "PATH", "the directory, created if missing; of ompi-rules: the file, - is " \
+	    "standard output (default)") \
 	X(OPT_SIZES, TUNE, "tune", "LIST", "numbers of GPUs, as 2-8 or 3,5-7 (default: all)") \
 	X(OPT_COLLECTIVES, TUNE, "tune", "LIST", "collectives, comma separated, or all (default)") \
 	X(OPT_GPUS, TUNE, "tune", "FILE", "a file with a list in each line, - is standard input") \

@@ -133,11 +133,13 @@
 	    "blinkc dgx1v --format mscclpp -o plan.json && blinkc simulate plan.json --topology dgx1v\n") \
 	X(TUNE, tune, "time", "[options] TOPOLOGY", \
 	    "plan the fastest algorithm for each size of messages", \
-	    ON(BAD_INPUT) | ON(LIMIT), \
+	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \
 	    "all collectives over all GPUs of a DGX-1V, for messages of 1 KiB to 1 GiB\n" \
 	    "blinkc tune dgx1v -o bundle\n" \
 	    "allreduces of all jobs of five GPUs, as copy engines execute them\n" \
-	    "blinkc tune dgx1v --sizes 5 --distinct --collectives allreduce --executor copy -o five\n") \
+	    "blinkc tune dgx1v --sizes 5 --distinct --collectives allreduce --executor copy -o five\n" \
+	    "which of its algorithms Open MPI is to take, on eight servers\n" \
+	    "blinkc tune --synthetic \"server:8 gpu:1 net:12.5\" --format ompi-rules -o rules\n") \
 	X(HIERARCHY, hierarchy, "time", "[options] TOPOLOGY", \
 	    "the best hierarchies of rings for an allreduce", \
 	    ON(BAD_INPUT) | ON(LIMIT) | ON(INFEASIBLE), \

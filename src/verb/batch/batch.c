@@ -306,21 +306,28 @@ run_batch(Ctx *ctx, const Options *opt, Batch *b)
 }
 
 Status
+batch_jobs(Ctx *ctx, const Options *opt, Tuning *tuning, bool directory, Batch *b)
+{
+	TRY(batch_parse(ctx, opt, directory, b));
+	b->tuning = tuning;
+	if (tuning && !opt->value[OPT_COLLECTIVES])
+		b->colls = (1u << N_COLLECTIVES) - 1;
+	if (tuning && tuning->plans && !opt->value[OPT_COLLECTIVES])
+		b->colls = 1u << ALLREDUCE | 1u << ALLGATHER | 1u << REDUCESCATTER
+		    | (tuning->in_place ? 0 : 1u << ALLTOALL);
+	TRY(batch_read(ctx, opt, true, b));
+	if (tuning && tuning->plans)
+		TRY(tune_mscclpp_check(ctx, opt, b));
+	if (tuning)
+		tuning_for(b->machine, tuning);
+	return OK;
+}
+
+Status
 batch_run(Ctx *ctx, const Options *opt, Tuning *tuning)
 {
 	Batch b;
-	TRY(batch_parse(ctx, opt, true, &b));
-	b.tuning = tuning;
-	if (tuning && !opt->value[OPT_COLLECTIVES])
-		b.colls = (1u << N_COLLECTIVES) - 1;
-	if (tuning && tuning->plans && !opt->value[OPT_COLLECTIVES])
-		b.colls = 1u << ALLREDUCE | 1u << ALLGATHER | 1u << REDUCESCATTER
-		    | (tuning->in_place ? 0 : 1u << ALLTOALL);
-	TRY(batch_read(ctx, opt, true, &b));
-	if (tuning && tuning->plans)
-		TRY(tune_mscclpp_check(ctx, opt, &b));
-	if (tuning)
-		tuning_for(b.machine, tuning);
+	TRY(batch_jobs(ctx, opt, tuning, true, &b));
 	Status status = run_batch(ctx, opt, &b);
 	batch_free(&b);
 	return status;

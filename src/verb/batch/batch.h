@@ -83,6 +83,7 @@ typedef struct {
 	Parameters given;	/* --parameters */
 	SimParameters p;	/* of the machine: tuning_for */
 	bool plans, in_place;	/* what is written are plans of MSCCL++ */
+	bool rules;		/* or rules for Open MPI */
 } Tuning;
 
 enum { TUNED_RANGES = 256 };	/* of a plan, at most: SIZES_MAX sizes, and what is found between them */
@@ -164,6 +165,9 @@ bool machine_lost(const Machine *machine, const GpuSet *set);	/* one of its GPUs
 Status batch_induce(Ctx *ctx, const Batch *b, int s, const Ask *ask, Job *out);
 
 /* ---- batch.c ---- */
+
+/* From the options to the machine and the sets of GPUs of jobs. directory: there has to be one. */
+Status batch_jobs(Ctx *ctx, const Options *opt, Tuning *tuning, bool directory, Batch *b);
 
 /* A batch, or with `tuning` a tuned one: all that its verb does. */
 Status batch_run(Ctx *ctx, const Options *opt, Tuning *tuning);
@@ -256,6 +260,11 @@ Status tune_sweep(Ctx *ctx, Sweep *s, const Sizes *sizes);
 
 /* A line for each range of each plan; of many plans only if verbose. */
 void tune_print(FILE *to, const Batch *b, bool verbose);
+
+/* ---- rules.c ---- */
+
+/* Instead of schedules, rules for Open MPI: all that tune --format ompi-rules does. */
+Status rules_run(Ctx *ctx, const Options *opt, Tuning *tuning);
 
 /* ---- index.c ---- */
 

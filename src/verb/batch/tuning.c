@@ -2,6 +2,7 @@
 #include "base/limits.h"
 #include "format/format.h"
 #include "verb/batch/batch.h"
+#include "verb/formats.h"
 #include "verb/simulate/simulation.h"
 #include "verb/verb.h"
 
@@ -23,11 +24,14 @@ parse_tuning(Ctx *ctx, const Options *opt, Tuning *out)
 		const char *format;
 		TRY(request_format(ctx, opt, TUNE, &format));
 		out->plans = strcmp(format, SCHEDULE_MSCCLPP) == 0;
+		out->rules = strcmp(format, FORMAT_OMPI_RULES) == 0;
 	}
 	if (opt->value[OPT_IN_PLACE] && !out->plans)
 		return fail(ctx, USAGE, "--in-place: want --format mscclpp with it");
 	out->in_place = opt->value[OPT_IN_PLACE];
 	TRY(request_executor(ctx, opt->value[OPT_EXECUTOR], &out->executor));
+	if (out->rules && !opt->value[OPT_EXECUTOR])
+		out->executor = EXECUTOR_HOST;
 	return request_parameters(ctx, opt->value[OPT_PARAMETERS], &out->given);
 }
 
@@ -36,5 +40,5 @@ verb_tune(Ctx *ctx, const Options *opt)
 {
 	Tuning tuning = { .plans = false };
 	TRY(parse_tuning(ctx, opt, &tuning));
-	return batch_run(ctx, opt, &tuning);
+	return tuning.rules ? rules_run(ctx, opt, &tuning) : batch_run(ctx, opt, &tuning);
 }
