@@ -114,6 +114,7 @@ help:
 	@echo "make bench-groups-links  the same executed by libblink over TCP on links of known rates; as root"
 	@echo "make bench-matrix-links  an alltoall of unequal blocks, over TCP on links of known rates; as root"
 	@echo "make bench-links  schedules over TCP on links of known rates, made of network namespaces; as root"
+	@echo "make bench-ompi   Open MPI by rules that blinkc writes for links of known rates, and by its own choice; as root"
 	@echo "make bench-predicted  simulated times beside measured ones, of ranks of this machine that share memory; as root;"
 	@echo "                  BENCH_PREDICTED=links: over links of known rates"
 	@echo "make bench-gpu    rates of collectives on virtual GPUs; also: bench-gpu-sets, for sets of GPUs of a DGX-1,"
@@ -653,6 +654,9 @@ bench-groups-links: all $(B)/tests/job/phase
 .PHONY: bench-matrix-links
 bench-matrix-links: all $(B)/tests/job/phase
 	@BUILD=$(B) tests/bench/matrix_links.py $(BENCH_MATRIX)
+.PHONY: bench-ompi
+bench-ompi: all
+	@BUILD=$(B) tests/bench/ompi_links.py $(BENCH_OMPI)
 .PHONY: bench-links
 bench-links: all $(B)/tests/job/launched
 	@BUILD=$(B) tests/bench/links.py $(BENCH_LINKS)

@@ -39,7 +39,9 @@ def program_of_mpi(build):
     return None
 
 
-def openmpi(lab, build, gpus, collective, size):
+def openmpi(lab, build, gpus, collective, size, rules=None, calls=None):
+    """rules: a file of Open MPI's. calls: at most so many in a round; ranks then give their processor away while they
+    wait, as a call is short beside a time slice."""
     program = program_of_mpi(build)
     if not program:
         return None
@@ -51,9 +53,13 @@ def openmpi(lab, build, gpus, collective, size):
         hosts = ",".join(f"g{gpu}:1" for gpu in gpus)
         settings = {"plm": "rsh", "plm_rsh_agent": agent, "plm_rsh_no_tree_spawn": "1", "oob_tcp_if_include": "meet",
                     "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "rank"}
+        if rules:
+            settings.update({"coll_tuned_use_dynamic_rules": "1", "coll_tuned_dynamic_rules_filename": rules})
+        if calls:
+            settings["mpi_yield_when_idle"] = "1"
         words = [agent, f"g{gpus[0]}", "mpirun", "--allow-run-as-root", "--bind-to", "none", "-np", str(len(gpus)),
                  "--host", hosts, *(word for setting in settings.items() for word in ("--mca", *setting)), "-x",
-                 "NAMESPACES", program, str(size), str(size), collective, str(ROUNDS)]
+                 "NAMESPACES", program, str(size), str(size), collective, str(ROUNDS), *([str(calls)] if calls else [])]
         done = subprocess.run(words, capture_output=True, text=True, timeout=SECONDS,
                               env=dict(os.environ, NAMESPACES=lab.prefix))
     return seconds("Open MPI", done)

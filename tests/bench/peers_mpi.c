@@ -1,6 +1,8 @@
 /* The calls of tests/bench/peers.c by MPI: prints the collective, bytes, and us of a call until all have it.
  *
- *	peers_mpi SMALLEST LARGEST [COLLECTIVE [ROUNDS]] */
+ *	peers_mpi SMALLEST LARGEST [COLLECTIVE [ROUNDS [CALLS]]]
+ *
+ * CALLS: of a round, at most. */
 #include "peers.h"
 
 #include <mpi.h>
@@ -54,10 +56,10 @@ call(int coll, int rank, int n, char *send, char *recv, int bytes)
 }
 
 static double
-measure(int coll, int rank, int n, char *send, char *recv, size_t bytes, int n_rounds)
+measure(int coll, int rank, int n, char *send, char *recv, size_t bytes, int n_rounds, int most)
 {
 	double rounds[ROUNDS];
-	int k = repeats(bytes);
+	int k = repeats(bytes) < most ? repeats(bytes) : most;
 	for (int round = -1; round < n_rounds; round++) {
 		MPI_Barrier(MPI_COMM_WORLD);
 		double began = MPI_Wtime(), ended, first, last;
@@ -75,13 +77,14 @@ measure(int coll, int rank, int n, char *send, char *recv, size_t bytes, int n_r
 int
 main(int argc, char **argv)
 {
-	int rank, n, only = argc > 3 ? coll_of(argv[3]) : -1, n_rounds = argc > 4 ? atoi(argv[4]) : ROUNDS;
+	int rank, n, only = argc > 3 ? coll_of(argv[3]) : -1, n_rounds = argc > 4 ? atoi(argv[4]) : ROUNDS,
+	    most = argc > 5 ? atoi(argv[5]) : 500;
 	size_t smallest = argc > 1 ? (size_t)atol(argv[1]) : 0, largest = argc > 2 ? (size_t)atol(argv[2]) : 1 << 20;
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &n);
 	char *send = malloc(largest), *recv = malloc(largest);
-	if (!send || !recv || n_rounds < 1 || n_rounds > ROUNDS)
+	if (!send || !recv || n_rounds < 1 || n_rounds > ROUNDS || most < 1)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	memset(send, 1, largest);
 	memset(recv, 1, largest);
@@ -90,7 +93,7 @@ main(int argc, char **argv)
 			if (sizes[i] < smallest || sizes[i] > largest || (only >= 0 && c != only)
 			    || !has_blocks(c, sizes[i], n))
 				continue;
-			double us = measure(c, rank, n, send, recv, sizes[i], n_rounds);
+			double us = measure(c, rank, n, send, recv, sizes[i], n_rounds, most);
 			if (rank == 0) {
 				printf("%s %zu %.3f\n", coll_names[c], sizes[i], us);
 				fflush(stdout);
