@@ -19,8 +19,8 @@
  * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are
  * looked at, and the block has two barriers; both are measured (measure.c). So c = sqrt(S t0 R / (d - 1)) takes least,
  * up to where other blocks' data hide t0: when c / R + t0 is no more than the time of c at the strip's share of the
- * links, which is the schedule's rate by what the strip, or all strips of the block, have of the message; half of R
- * where that is not known. Fences
+ * links, which is the schedule's rate by what the strip, or all strips of the block, have of the message; 3/5 of R
+ * where that is not known: too short loses more than too long. Fences
  * take no time of the blocks (kernels/flags.h), but chunks of less than what passes during a quarter of one are told of
  * together anyway. Chunks are multiples of what the pass over vectors takes in a round (kernels/pass.h): 4 of all
  * threads, or where that is too long one of all.
@@ -180,7 +180,9 @@ chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 {
 	const struct gpu_cost *cost = &asked->cost;
 	int64_t alone = greatest(5, cost->rate), hops = asked->depth > 2 ? asked->depth - 1 : 1;
-	int64_t own = asked->rate > 0 ? (int64_t)((Wide)strip * asked->rate / greatest(1, asked->message)) : alone / 2;
+	int64_t own = alone / 5 * 3;
+	if (asked->rate > 0)
+		own = (int64_t)((Wide)strip * asked->rate / greatest(1, asked->message));
 	int64_t all = asked->rate * asked->stages / greatest(1, asked->blocks);	/* strips of a block */
 	int64_t share = between(1, greatest(own, all), alone / 5 * 4);
 	int64_t free = least(cost->chunk_ns * alone / 1000, COST_MOST);
