@@ -293,6 +293,7 @@ enum driver_constant {
 	X(capture_mode, cuThreadExchangeStreamCaptureMode, 1, (CUstreamCaptureMode *mode)) \
 	X(graph_instantiate, cuGraphInstantiateWithFlags, 0,                   \
 	    (CUgraphExec *exec, CUgraph graph, unsigned long long flags))      \
+	X(graph_upload, cuGraphUpload, 0, (CUgraphExec exec, CUstream stream)) \
 	X(graph_launch, cuGraphLaunch, 1, (CUgraphExec exec, CUstream stream)) \
 	X(graph_exec_destroy, cuGraphExecDestroy, 1, (CUgraphExec exec))       \
 	X(graph_destroy, cuGraphDestroy, 1, (CUgraph graph))                   \

@@ -107,6 +107,7 @@ calls(struct perf *p, int64_t n)
 	return 0;
 }
 
+/* Nobody launches before all graphs are there: to make one may wait for what its GPU does, and that for peers. */
 static int
 begin(struct perf *p, int64_t n)
 {
@@ -122,9 +123,12 @@ begin(struct perf *p, int64_t n)
 	int failed = calls(p, n);
 	failed |= TRY(capture_end(d->stream, &graph), "end a graph");
 	failed = failed || TRY(graph_instantiate(&d->graph, graph, 0), "make a graph executable");
+	if (!failed && d->driver->graph_upload)
+		failed = TRY(graph_upload(d->graph, d->stream), "upload a graph")
+		    || TRY(stream_synchronize(d->stream), "upload a graph");
 	if (graph)
 		d->driver->graph_destroy(graph);
-	return failed;
+	return failed || job_meet(p);
 }
 
 static int

@@ -54,7 +54,7 @@ test_nodes(void)
 	CUgraphExec exec = captured(s);
 	is(cuStreamSynchronize(s), CUDA_SUCCESS, "a stream that has captured is empty");
 	ok(host[0] == 0 && calls == 0 && word_at(p) == 0, "what is captured is not executed");
-	bool good = true;
+	bool good = cuGraphUpload(exec, s) == CUDA_SUCCESS && word_at(p) == 0;
 	for (uint64_t i = 1; i <= 3; i++) {
 		must(cuGraphLaunch(exec, s));
 		must(cuStreamSynchronize(s));
@@ -65,6 +65,7 @@ test_nodes(void)
 	ok(host[0] == 3 && host[1] == 0x0101010101010101, "in order");
 	is(cuGraphExecDestroy(exec), CUDA_SUCCESS, "an executable graph is destroyed");
 	is(cuGraphLaunch(exec, s), CUDA_ERROR_INVALID_HANDLE, "then it is none any more");
+	is(cuGraphUpload(exec, s), CUDA_ERROR_INVALID_HANDLE, "also to be uploaded");
 	is(cuGraphExecDestroy(exec), CUDA_ERROR_INVALID_HANDLE, "also to be destroyed");
 	must(cuStreamDestroy_v2(s));
 	must(cuMemFree_v2(p));

@@ -549,6 +549,16 @@ cuGraphLaunch(CUgraphExec exec, CUstream stream)
 	return state_unlock(r == CUDA_SUCCESS ? launch(e, s) : r);
 }
 
+/* What it prepares is there already. */
+EXPORT CUresult
+cuGraphUpload(CUgraphExec exec, CUstream stream)
+{
+	ENTER_CONTEXT(cuGraphUpload, c);
+	struct stream *s;
+	state_lock();
+	return state_unlock(handle_find(EXEC, exec) ? stream_find(stream, c, &s) : CUDA_ERROR_INVALID_HANDLE);
+}
+
 EXPORT CUresult
 cuGraphExecDestroy(CUgraphExec exec)
 {
