@@ -31,10 +31,17 @@ def report(name: str, why: str | None = None) -> None:
     print(f"ok {SUITE}: {name}" if why is None else f"not ok {SUITE}: {name}: {why}", flush=True)
 
 
-def init(rank: int, size: int, folder: str, backend: str = "blink", timeout: timedelta = TIMEOUT) -> None:
+def init(
+    rank: int,
+    size: int,
+    folder: str,
+    backend: str = "blink",
+    timeout: timedelta = TIMEOUT,
+    device: torch.device | None = None,
+) -> None:
     """The default group; ranks meet by a file."""
     store = FileStore(os.path.join(folder, "store"), size)
-    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=size, timeout=timeout, device_id=device)
 
 
 Ranks = Callable[[int, int, str], Any]

@@ -32,6 +32,7 @@ static const struct export {
 #undef ROW
 #define ROW(name, parameters) { #name, (Function)name },
 	CONTEXT_MORE_LIST(ROW)
+	MEMORY_MORE_LIST(ROW)
 	MORE_LIST(ROW)
 	STREAM_MORE_LIST(ROW)
 #undef ROW

@@ -1,4 +1,4 @@
-/* What the virtual driver exports of contexts and streams, beyond the functions that libblink uses: for programs of
+/* What the virtual driver exports of contexts, memory and streams, beyond the functions that libblink uses: for programs of
  * other people. */
 #ifndef VIRTUAL_GPU_MORE_H
 #define VIRTUAL_GPU_MORE_H
@@ -8,6 +8,9 @@
 #define CONTEXT_MORE_LIST(X)                                                   \
 	X(cuDevicePrimaryCtxReset_v2, (CUdevice device))                       \
 	X(cuDevicePrimaryCtxGetState, (CUdevice device, unsigned *flags, int *active))
+
+#define MEMORY_MORE_LIST(X)                                                    \
+	X(cuMemGetAllocationPropertiesFromHandle, (CUmemAllocationProp *what, CUmemGenericAllocationHandle handle))
 
 #define STREAM_MORE_LIST(X)                                                           \
 	X(cuStreamCreateWithPriority, (CUstream *stream, unsigned flags, int priority)) \
@@ -25,6 +28,7 @@
 #pragma GCC visibility push(default)
 #define MORE_PROTOTYPE(name, parameters) CUresult name parameters;
 CONTEXT_MORE_LIST(MORE_PROTOTYPE)
+MEMORY_MORE_LIST(MORE_PROTOTYPE)
 STREAM_MORE_LIST(MORE_PROTOTYPE)
 #undef MORE_PROTOTYPE
 #pragma GCC visibility pop

@@ -1,6 +1,7 @@
 /* Memory that the program itself maps: reserved addresses, memory by handle, access by device; also of other processes,
  * by file descriptor. */
 #include "memory.h"
+#include "more.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -198,6 +199,20 @@ cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *address)
 	}
 	memory_unlock();
 	return result;
+}
+
+CUresult
+cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *what, CUmemGenericAllocationHandle handle)
+{
+	ENTER(cuMemGetAllocationPropertiesFromHandle);
+	memory_lock();
+	const struct block *block = what ? handle_block(handle) : NULL;
+	if (block)
+		*what = (CUmemAllocationProp){ .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+		    .requestedHandleTypes = block->shareable ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR : 0,
+		    .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = block->device } };
+	memory_unlock();
+	return block ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 /* ---- mappings ---- */
