@@ -6,13 +6,13 @@
 
 enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
 
-/* The program of a plan, in memory of the GPU. */
+/* The program of a plan. */
 struct gpu_table {
 	const struct plan *plan;
-	const struct gpu_program *program;
+	struct gpu_program program;
 	const struct gpu_partner *partner;	/* where copy engines are used */
 	bool switched;			/* its values are in the memory of multicast.c */
-	int n_tasks, n_publishes, n_partners;
+	int n_partners;
 	int roots_trees;		/* of switched ones: the most that have one root */
 	struct gpu_table *next;
 };

@@ -55,6 +55,7 @@ enum {
 	GPU_SLOTS_MOST = 64,
 	GPU_PENDING = 16384,		/* strips that a rank publishes in a call */
 	GPU_LISTS = 3,			/* of them */
+	GPU_BLOCKS_MOST = 2000,		/* of a kernel: two at once are counted in 12 bits */
 	GPU_COPY_LANES = 512,		/* of a pair: those that copy engines serve */
 	GPU_COPY_CHUNKS = 64,		/* of a segment */
 	GPU_LANES = 512,		/* of a task: n_from + n_to */
@@ -116,7 +117,7 @@ struct gpu_task {
 	uint8_t unused[4];
 };
 
-/* In memory of the GPU; the same for all calls of a plan. */
+/* The same for all calls of a plan; tasks and lanes are in memory of the GPU. */
 struct gpu_program {
 	int32_t n_tasks;
 	int32_t n_publishes;		/* lanes to publish, of all tasks */
@@ -131,18 +132,23 @@ struct gpu_pending {
 	int32_t peer, unused;
 };
 
-/* A rank's own, in memory of its GPU; zeroed at first. Kernels of a rank must not overlap: blocks count themselves in
- * before they ask for the number of the call, and the last one counts all of them out when it has counted the call, so
+/* A rank's own, in memory of its GPU; zeroed at first. Kernels of a rank must not overlap: a block counts itself in by
+ * the access that tells it the number of its call, and the last one counts all of them out when it counts the call, so
  * that a block of another kernel in between is noticed: as one too many, by who comes in last or by who goes last. */
 struct gpu_state {
-	uint64_t call;			/* calls done: a kernel is number call + 1; its last block counts on */
-	uint32_t blocks_done;		/* of the kernel; 0 between kernels */
+	uint64_t calls;			/* GPU_CALLS: done; a kernel is number that + 1. GPU_BEGUN, GPU_ENDED: its
+					 * blocks, 0 between kernels */
 	uint32_t stopped;		/* not 0: a kernel has been stopped; those after it do nothing, and at once */
 	uint32_t n_pending[GPU_LISTS];
-	uint32_t blocks_here;		/* blocks of kernels that have begun and not ended */
+	uint32_t unused[2];		/* so that what comes is aligned to 16 bytes */
 	struct gpu_pending pending[GPU_LISTS][GPU_PENDING];	/* of call k: k % GPU_LISTS */
 	uint64_t *sent, *received;	/* of each rank: chunks of each of its GPU_CHANNELS so far (gpu_message) */
 };
+
+#define GPU_CALLS(calls) ((calls) >> 24)
+#define GPU_ENDED(calls) ((uint32_t)((calls) >> 12) & 0xfff)
+#define GPU_BEGUN(calls) ((uint32_t)(calls) & 0xfff)
+#define GPU_COUNT(calls, ended, begun) ((uint64_t)(calls) << 24 | (uint64_t)(ended) << 12 | (uint64_t)(begun))
 
 /* In host memory that the GPU reads and writes; a rank's own. */
 struct gpu_status {
@@ -192,7 +198,7 @@ struct gpu_partner {
  * b + blocks, b + 2 blocks ... and takes turns with them. Short segments have fewer strips than `width`: where tasks
  * are few enough, those that are empty are none. */
 struct gpu_call {
-	const struct gpu_program *program;
+	struct gpu_program program;
 	struct gpu_state *state;
 	struct gpu_status *status;
 	const char *send;

@@ -216,17 +216,16 @@ take_buffers(struct gpu *g, const struct call *call, struct gpu_call *p, const s
 
 /* Blocks of the kernel, which is 1 before, and whether they take turns. */
 static int
-choose_blocks(const struct gpu *g, const struct gpu_table *table, struct gpu_call *p, unsigned *out,
-    struct blink_error *err)
+choose_blocks(const struct gpu *g, struct gpu_call *p, unsigned *out, struct blink_error *err)
 {
-	int64_t strips = p->counted ? GPU_FIRST(p, table->n_tasks) : (int64_t)table->n_tasks * p->width;
+	int64_t strips = p->counted ? GPU_FIRST(p, p->program.n_tasks) : (int64_t)p->program.n_tasks * p->width;
 	int64_t help = (p->own_bytes + OWN_BYTES - 1) / OWN_BYTES;
 	int64_t blocks = strips + (help < OWN_BLOCKS ? help : OWN_BLOCKS);
 	p->turns = strips > g->blocks;
-	if ((int64_t)table->n_publishes * p->width > GPU_PENDING
+	if ((int64_t)p->program.n_publishes * p->width > GPU_PENDING
 	    || (strips + g->blocks - 1) / g->blocks > GPU_TASKS_OF_BLOCK)
 		return set_error(err, blinkLimit, "a schedule of %d tasks on this rank: too many for %d blocks of a "
-		    "GPU", table->n_tasks, g->blocks);
+		    "GPU", p->program.n_tasks, g->blocks);
 	blocks = blocks < g->blocks ? blocks : g->blocks;
 	if (blocks > 0)
 		*out = (unsigned)blocks;
@@ -265,7 +264,7 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 		return err->code;
 	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
 	if (gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess
-	    || choose_blocks(g, table, p, &blocks, err) != blinkSuccess
+	    || choose_blocks(g, p, &blocks, err) != blinkSuccess
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
 		return err->code;

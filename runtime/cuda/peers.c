@@ -318,6 +318,7 @@ gpu_share_blocks(struct gpu *g, struct blink_error *err)
 		return set_error_memory(err);
 	if (gpu_enter(g, &entry, err) == blinkSuccess) {
 		held = g->launches->resident * attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, err);
+		held = held < GPU_BLOCKS_MOST ? held : GPU_BLOCKS_MOST;
 		gpu_leave(g, &entry);
 	}
 	if (err->code == blinkSuccess && take_blocks(g, held, err) == blinkSuccess) {

@@ -155,24 +155,20 @@ lanes_of(const RankProgram *prog)
 static void
 fill(struct image *im)
 {
-	struct gpu_program *program = (struct gpu_program *)im->host;
-	size_t tasks = sizeof *program, lanes = tasks + (size_t)im->prog->n_tasks * sizeof *im->task;
+	size_t lanes = (size_t)im->prog->n_tasks * sizeof *im->task;
 	size_t partners = lanes + lanes_of(im->prog) * sizeof *im->lane;
-	im->task = (struct gpu_task *)(im->host + tasks);
+	im->task = (struct gpu_task *)im->host;
 	im->lane = (struct gpu_lane *)(im->host + lanes);
 	im->partner = (struct gpu_partner *)(im->host + partners);
 	for (int t = 0; t < im->prog->n_tasks; t++)
 		put_task(im, &im->prog->task[t], &im->task[t]);
-	*program = (struct gpu_program){ .n_tasks = im->prog->n_tasks, .n_publishes = im->n_publishes,
-	    .task = (const struct gpu_task *)(im->device + tasks),
-	    .lane = (const struct gpu_lane *)(im->device + lanes) };
 	im->partners_at = im->device + partners;
 }
 
 static size_t
 image_bytes(const RankProgram *prog)
 {
-	return sizeof(struct gpu_program) + (size_t)prog->n_tasks * sizeof(struct gpu_task)
+	return ((size_t)prog->n_tasks + 1) * sizeof(struct gpu_task)
 	    + lanes_of(prog) * (sizeof(struct gpu_lane) + sizeof(struct gpu_partner));
 }
 
@@ -216,10 +212,11 @@ make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_tab
 	}
 	free(im.host);
 	free(im.trees);
-	*out = (struct gpu_table){ .plan = plan, .program = (const struct gpu_program *)im.device,
+	const struct gpu_task *task = (const struct gpu_task *)im.device;
+	*out = (struct gpu_table){ .plan = plan, .program = { plan->prog->n_tasks, im.n_publishes, task,
+	    (const struct gpu_lane *)(task + plan->prog->n_tasks) },
 	    .partner = (const struct gpu_partner *)im.partners_at, .switched = switched,
-	    .roots_trees = im.roots_trees, .n_tasks = plan->prog->n_tasks,
-	    .n_publishes = im.n_publishes, .n_partners = im.n_partners };
+	    .roots_trees = im.roots_trees, .n_partners = im.n_partners };
 	return err->code;
 }
 

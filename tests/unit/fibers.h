@@ -432,8 +432,8 @@ virtual_gpu_acquire(void)
 {
 }
 
-APART uint32_t
-virtual_gpu_add(uint32_t *at, uint32_t value)
+APART uint64_t
+virtual_gpu_add(uint64_t *at, uint64_t value)
 {
 	if (owner_of(at, sizeof *at, "atomicAdd") != current->grid->gpu)
 		return 0;

@@ -160,6 +160,7 @@ choose_parts(const struct plan *plan, int64_t count, int64_t *part_end)
 		part_end[i] = part_end[i] < part_end[i - 1] ? part_end[i - 1] : part_end[i];
 }
 
+/* op: above blinkAvg a sum of values times a factor; above that, by one that is in memory. */
 static struct call *
 new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t count, bool packets, int turns)
 {
@@ -182,7 +183,7 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 	if (collective_reduces(plan->coll)) {
 		all.scales = c->reduction.scales;
 		all.divide = c->reduction.divide;
-		in_memory = c->reduction.scalar && below(2);
+		in_memory = c->reduction.scalar && (op > blinkAvg + 1 || below(2));
 		reduction_read_scalar(&c->reduction);
 		if (!in_memory)
 			memcpy(&all.scale, &c->reduction.scale, sizeof all.scale);
@@ -199,7 +200,7 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 			gpu_count_strips(plan->of[r], &c->given[r]);
 		int strips = counts && c->given[r].counted ? GPU_FIRST(&c->given[r], plan->of[r]->n_tasks) :
 		    plan->of[r]->n_tasks * all.width;
-		c->given[r].program = &plan->program[r];
+		c->given[r].program = plan->program[r];
 		c->given[r].state = g->state[r];
 		c->given[r].status = &g->status[r];
 		c->given[r].rank = r;

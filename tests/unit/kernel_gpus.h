@@ -136,7 +136,6 @@ make_tables(Ctx *ctx, struct gpus *g, const RankProgram *prog, struct gpu_progra
 		    lane);
 	add_region(task, (size_t)prog->n_tasks * sizeof *task, prog->rank, false);
 	add_region(lane, (size_t)lanes * sizeof *lane, prog->rank, false);
-	add_region(p, sizeof *p, prog->rank, false);
 }
 
 static struct plan *

@@ -138,7 +138,7 @@ messages(void)
 		free_mail(m);
 	}
 	for (int r = 0; r < g->n; r++)
-		good = good && g->status[r].differs == 0 && g->state[r]->call == 0;
+		good = good && g->status[r].differs == 0 && g->state[r]->calls == 0;
 	gpus_free(g);
 	return good && n_violations == 0;
 }

@@ -24,7 +24,7 @@ run_calls(struct gpus *g, struct call *(*call)[CALLS], int n)
 		at[r] = -1;
 	while (left > 0) {
 		left = alone;
-		calls_alone = alone > 0 ? g->state[0]->call : calls_alone;
+		calls_alone = alone > 0 ? GPU_CALLS(g->state[0]->calls) : calls_alone;
 		for (int r = 0; r < (alone > 0 ? 1 : g->n); r++) {
 			if (at[r] < n && (at[r] < 0 || ended(&call[r][at[r]]->grid[r])) && ++at[r] < n) {
 				struct call *c = call[r][at[r]];
@@ -43,9 +43,8 @@ static bool
 status_holds(const struct gpus *g, uint64_t calls)
 {
 	for (int r = 0; r < g->n; r++)
-		if (g->status[r].begun != calls || g->status[r].done != calls || g->state[r]->call != calls
-		    || g->status[r].differs || g->status[r].awaits != -1 || g->state[r]->blocks_done
-		    || g->state[r]->blocks_here)
+		if (g->status[r].begun != calls || g->status[r].done != calls || g->state[r]->calls != GPU_COUNT(calls, 0, 0)
+		    || g->status[r].differs || g->status[r].awaits != -1)
 			return false;
 	return true;
 }
@@ -56,7 +55,7 @@ run_same(struct gpus *g, struct call **list, int n)
 {
 	struct call *call[MAX_RANKS][CALLS];
 	bool good = true;
-	uint64_t before = g->state[0]->call;
+	uint64_t before = GPU_CALLS(g->state[0]->calls);
 	n_violations = 0;
 	for (int i = 0; i < n; i++) {
 		execute(list[i]);
@@ -113,6 +112,27 @@ root_alone(bool packets)
 	rounds_alone = 2000;
 	bool good = run_same(g, list, CALLS) && calls_alone == 2;
 	rounds_alone = 0;
+	gpus_free(g);
+	ctx_free(&ctx);
+	return good;
+}
+
+/* As many threads as on a GPU, of which each warp takes a part of the parameters; with a factor in memory. */
+static bool
+all_threads_of_block(void)
+{
+	bool good = true;
+	Ctx ctx;
+	ctx_init(&ctx);
+	struct gpus *g = gpus_new(2);
+	const struct plan *plan = built_in_plan(&ctx, g, ALLREDUCE, false);
+	int base = n_regions;
+	for (int packets = 0; packets < 2; packets++) {
+		struct call *c = new_call(g, plan, blinkFloat32, blinkAvg + 2, 100 + below(1000), packets, 1);
+		c->threads = GPU_THREADS;
+		good = run_same(g, &c, 1) && good;
+		n_regions = base;
+	}
 	gpus_free(g);
 	ctx_free(&ctx);
 	return good;
@@ -219,6 +239,7 @@ main(int argc, char **argv)
 	alarm(300);
 	ok(all_types(false), "every type and operation, by flags");
 	ok(all_types(true), "every type and operation, by packets");
+	ok(all_threads_of_block(), "as many threads as on a GPU");
 	ok(root_alone(false) && root_alone(true), "a root waits for the readers of the call before the last");
 	uneven = true;
 	ok(times(jobs, random_job), "calls of random plans, one after the other");

@@ -526,8 +526,8 @@ virtual_gpu_acquire(void)
 	fence(self, device_capability(self->c->device) < 70);
 }
 
-uint32_t
-virtual_gpu_add(uint32_t *at, uint32_t value)
+uint64_t
+virtual_gpu_add(uint64_t *at, uint64_t value)
 {
 	struct runner *r = self;
 	int owner;
@@ -535,7 +535,7 @@ virtual_gpu_add(uint32_t *at, uint32_t value)
 	if (owner != r->c->device)
 		fail(r, CUDA_ERROR_ILLEGAL_ADDRESS);
 	forget_early(r, (const char *)at, sizeof *at);
-	uint32_t before = __atomic_fetch_add((uint32_t *)bytes, value, ADDS);
+	uint64_t before = __atomic_fetch_add((uint64_t *)bytes, value, ADDS);
 	memory_stored(bytes, sizeof *at);
 	return before;
 }

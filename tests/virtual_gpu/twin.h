@@ -64,7 +64,7 @@ void virtual_gpu_fence(void);
 void virtual_gpu_acquire(void);
 
 /* atomicAdd of memory of this device; returns what was there. */
-uint32_t virtual_gpu_add(uint32_t *at, uint32_t value);
+uint64_t virtual_gpu_add(uint64_t *at, uint64_t value);
 
 /* In every turn of a loop that waits for memory, when all that may end it was looked at: others run, the thread may
  * sleep until some of that is stored to, and it ends here if its device is lost. */

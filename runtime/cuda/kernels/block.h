@@ -35,6 +35,8 @@ enum {
 	LOOKS = 4,			/* at a flag, before others of the list */
 	ROUNDS = ON_GPU ? 64 : 1,	/* of the list without effect, before `stop` is: it is in memory of the host */
 	N_SETTERS = ON_GPU ? GPU_SETTERS : 1,	/* threads */
+	SHARE_ROUNDS = 4,		/* of a vector of each thread */
+	HELD = 256,			/* lanes of a block whose addresses are in its memory */
 	WORKERS = 1, SETTERS = 2,	/* barriers */
 	END = 1 << 30,
 	NS_LONG = 1000000
@@ -54,6 +56,15 @@ struct strip {
 	uint32_t set, next;		/* those whose flags are set, and those whose flags are being set */
 	bool scales, divides;
 	uint8_t shape;			/* of the task; 0: any */
+	int32_t held;			/* its first lane in block.held; -1: they are not there */
+	int32_t empty, empty_end;	/* strips of the segment that it has to say of that they are empty */
+};
+
+/* A lane of a strip, as the call needs it. */
+struct lane {
+	uint64_t *ready, *done;
+	char *data;			/* its ring, or packets */
+	int32_t peer;
 };
 
 /* Shared by the threads of a block. */
@@ -62,12 +73,13 @@ struct block {
 	struct answers answers;
 #endif
 	struct gpu_call call;
-	struct gpu_program program;
 	uint64_t number;		/* of the call */
 	uint32_t stopped;		/* a kernel before */
-	int32_t n_strips;
+	uint32_t n_pending[GPU_LISTS];
+	int32_t n_tasks, n_strips;	/* of tasks; and with the share of the own block */
 	struct strip strip[GPU_TASKS_OF_BLOCK + 1];
 	char *place[GPU_LANES];		/* of each lane of the strip at work: its slot, or its packets */
+	struct lane held[HELD];		/* of the first strips: to acquire a flag, GPUs forget what else they loaded */
 	uint32_t told;			/* by the workers: how often a chunk was done, and the end */
 	bool sets;			/* flags of some strip are being set; else there are no more */
 };
@@ -89,6 +101,13 @@ FN unsigned
 workers(void)
 {
 	return all_threads() > N_SETTERS ? all_threads() - N_SETTERS : all_threads();
+}
+
+/* Of all threads, from the last one on: for what goes on beside the work of the first ones. */
+FN unsigned
+this_thread_from_last(void)
+{
+	return all_threads() - 1 - this_thread();
 }
 
 /* ---- waits ---- */
@@ -160,39 +179,43 @@ peer_differs(struct gpu_status *status, int32_t peer)
 	store4_fresh(&status->stop, 1);
 }
 
-/* The readers of a call that has this list. */
+/* Is there a reader of a call that has this list who is late? Asked by the first `threads`; a barrier comes after. */
+FN bool
+list_is_late(struct block *b, unsigned list, unsigned threads, struct waiting *w)
+{
+	const struct gpu_state *state = b->call.state;
+	unsigned n = b->n_pending[list];
+	bool late = false;
+	for (unsigned i = this_thread(); i < n && !late; i += threads) {
+		const struct gpu_pending *p = &state->pending[list][i];
+		uint64_t value = load8(&p->value), done = load8(&p->done);
+		if (value != 0 && !poll_flag((const uint64_t *)done, value, POLLS)) {
+			still_waits(b->call.status, w, (int32_t)load4(&p->peer));
+			late = true;
+		}
+	}
+	if (!late) {
+		waits_no_more(b->call.status, w);
+		if (this_thread() < n)
+			acquired();
+	}
+	return late;
+}
+
 FN bool
 wait_for_list(struct block *b, unsigned list, struct waiting *w)
 {
-	const struct gpu_state *state = b->call.state;
-	unsigned n = load4_fresh(&state->n_pending[list]);
-	for (;;) {
-		bool late = false;
-		for (unsigned i = this_thread(); i < n && !late; i += all_threads()) {
-			const struct gpu_pending *p = &state->pending[list][i];
-			uint64_t value = load8(&p->value);
-			if (value != 0 && !poll_flag((const uint64_t *)load8(&p->done), value, POLLS)) {
-				still_waits(b->call.status, w, (int32_t)load4(&p->peer));
-				late = true;
-			}
-		}
-		if (!late) {
-			waits_no_more(b->call.status, w);
-			if (this_thread() < n)
-				acquired();
-		}
-		if (!barrier_any(late))
-			return true;
+	while (barrier_any(list_is_late(b, list, all_threads(), w)))
 		if (all_stop(b->call.status))
 			return false;
-	}
+	return true;
 }
 
-/* The readers of the call before the last: nothing of its half is needed any more. */
-FN bool
-wait_for_readers(struct block *b, struct waiting *w)
+/* Of the call before the last: when its readers are done, nothing of its half is needed any more. */
+FN unsigned
+list_of_half(const struct block *b)
 {
-	return wait_for_list(b, (unsigned)((b->number + 1) % GPU_LISTS), w);
+	return (unsigned)((b->number + 1) % GPU_LISTS);
 }
 
 /* The host sees that the call goes on. */

@@ -13,38 +13,86 @@
 #include "kernels/flags.h"
 #include "kernels/packets.h"
 
-/* Every strip of this block, one after the other. */
-FN bool
-run_packets(struct block *b, enum operation op, struct waiting *w)
-{
-	struct strip *s = &b->strip[0];
-	for (int i = (int)this_block(); i < strips_of(b); i += (int)all_blocks()) {
-		barrier();
-		if (this_thread() == 0)
-			take_strip(b, i, s);
-		barrier();
-		if (s->n_chunks > 0 && !move_packets(b, s, op, w))
-			return false;
-	}
-	return true;
-}
-
-/* The list: strips of the protocol of flags, and a share of the own block. */
+/* Strips of tasks, and a share of the own block, which comes last. Whatever the number of the call. */
 FN void
 make_list(struct block *b)
 {
-	int n = b->call.slots == 0 ? 0 : (strips_of(b) - (int)this_block() + (int)all_blocks() - 1) / (int)all_blocks();
+	int n = (strips_of(b) - (int)this_block() + (int)all_blocks() - 1) / (int)all_blocks();
 	n = n > 0 ? n : 0;
-	barrier();
-	for (int i = (int)this_thread(); i < n; i += (int)all_threads())
+	for (int i = (int)this_thread_from_last(); i < n; i += (int)all_threads())
 		take_strip(b, (int)this_block() + i * (int)all_blocks(), &b->strip[i]);
 	if (this_thread() == 0) {
 		if (b->call.own_bytes > 0)
 			make_share(b, &b->strip[n]);
+		b->n_tasks = n;
 		b->n_strips = n + (b->call.own_bytes > 0);
 		b->told = 0;
 	}
+}
+
+/* By the threads that hold the lanes. */
+FN void
+place_first(struct block *b)
+{
+	const struct strip *s = &b->strip[0];
+	int lanes = s->n_chunks > 0 && s->n_from + s->n_to <= HELD ? s->n_from + s->n_to : 0;
+	for (int l = (int)this_thread_from_last(); l < lanes; l += (int)all_threads())
+		place_lane(b, s, l, &b->held[l]);
+}
+
+/* Before the first write: readers of earlier calls, where they were late. */
+FN bool
+open_strips(struct block *b, bool late, struct waiting *w)
+{
+	int n = b->n_tasks;
+	if (late && !wait_for_list(b, list_of_half(b), w))
+		return false;
+	hold_lanes(b, n);
+	if (n > 0 && b->call.slots == 0)
+		place_first(b);
+	for (int i = (int)this_thread_from_last(); i < n; i += (int)all_threads())
+		leave_empty(b, &b->strip[i]);
 	barrier();
+	return true;
+}
+
+/* Every strip of the list, one after the other; then nothing of it is left but the share of the own block. */
+FN bool
+run_packets(struct block *b, enum operation op, struct waiting *w)
+{
+	for (int i = 0; i < b->n_tasks; i++) {
+		struct strip *s = &b->strip[i];
+		if (s->n_chunks == 0)
+			continue;
+		if (i > 0 || s->held < 0) {
+			place_packets(b, s);
+			barrier();
+		}
+		if (!move_packets(b, s, op, w))
+			return false;
+	}
+	for (int i = (int)this_thread(); i < b->n_tasks; i += (int)all_threads())
+		b->strip[i].n_chunks = 0;
+	barrier();
+	return true;
+}
+
+/* The share of the own block, where the list has nothing else and it is short: rounds of the list take longer. */
+FN bool
+share_is_moved(const struct block *b, enum operation op)
+{
+	const struct strip *s = &b->strip[b->n_tasks];
+	if (b->n_strips == b->n_tasks)
+		return true;
+	if (s->bytes > SHARE_ROUNDS * VECTOR * (int64_t)all_threads())
+		return false;
+	unsigned whole = unit_of(s->own, s->output, 0), rest = unit_of(s->own, s->output, s->bytes);
+	NOT_UNROLLED
+	for (int64_t i = this_thread(); i * VECTOR < s->bytes; i += all_threads()) {
+		int64_t bytes = least(VECTOR, s->bytes - i * VECTOR);
+		move_vector(b, s, 0, i, bytes, bytes == VECTOR ? whole : rest, op);
+	}
+	return true;
 }
 
 /* A kernel is at work already. All end. */
@@ -57,57 +105,120 @@ kernels_overlap(const struct gpu_call *call)
 	store4_fresh(&call->status->stop, 1);
 }
 
+/* What calls before have left. */
+struct past {
+	uint64_t calls;
+	uint32_t stopped, n_pending[GPU_LISTS];
+};
+
 /* counts: the block counts itself in. */
-FN void
-take_call(struct block *b, const struct gpu_call *call, bool counts)
+FN struct past
+look_at_past(struct gpu_state *state, bool counts)
 {
-	if (this_thread() == 0) {
-		b->call = *call;
-		if (!MOVES && call->scalar)
-			b->call.scale = factor_at(call->scalar);
-		b->program.n_tasks = (int32_t)load4(&call->program->n_tasks);
-		b->program.n_publishes = (int32_t)load4(&call->program->n_publishes);
-		b->program.task = (const struct gpu_task *)load8(&call->program->task);
-		b->program.lane = (const struct gpu_lane *)load8(&call->program->lane);
-		b->stopped = load4_fresh(&call->state->stopped);
-		if (counts && !b->stopped && add4_first(&call->state->blocks_here, 1) >= all_blocks()) {
-			kernels_overlap(call);
-			b->stopped = 1;
-		}
-		b->number = load8_fresh(&call->state->call) + 1;
+	struct past p;
+	p.stopped = load4_fresh(&state->stopped);
+	UNROLLED
+	for (int i = 0; i < GPU_LISTS; i++)
+		p.n_pending[i] = load4_fresh(&state->n_pending[i]);
+	p.calls = counts ? add8_relaxed(&state->calls, GPU_COUNT(0, 0, 1)) : load8_fresh(&state->calls);
+	return p;
+}
+
+FN void
+take_past(struct block *b, const struct past *p, bool counts)
+{
+	b->number = GPU_CALLS(p->calls) + 1;
+	b->stopped = p->stopped;
+	UNROLLED
+	for (int i = 0; i < GPU_LISTS; i++)
+		b->n_pending[i] = p->n_pending[i];
+	if (counts && !p->stopped && GPU_BEGUN(p->calls) >= all_blocks()) {
+		kernels_overlap(&b->call);
+		b->stopped = 1;
 	}
+}
+
+/* A thread of each warp takes some words of the parameters, whose memory is far at first. */
+FN void
+take_parameters(struct gpu_call *to, const struct gpu_call *from)
+{
+	enum { WORDS = sizeof(struct gpu_call) / 8, WARPS = GPU_THREADS / 32, EACH = (WORDS + WARPS - 1) / WARPS };
+	UNROLLED
+	for (int warp = 0; warp < WARPS; warp++) {
+		if (this_thread() != (all_threads() < GPU_THREADS ? 0 : 32u * warp))
+			continue;
+		UNROLLED
+		for (int i = warp * EACH; i < (warp + 1) * EACH && i < WORDS; i++)
+			__builtin_memcpy((char *)to + 8 * i, (const char *)from + 8 * i, 8);
+	}
+}
+
+/* The first thread asks how far the calls before have come, while all take the parameters. */
+FN struct past
+enter_call(struct block *b, const struct gpu_call *call, bool counts)
+{
+	struct past p = { 0, 0, { 0, 0, 0 } };
+	if (this_thread() == 0)
+		p = look_at_past(call->state, counts);
+	take_parameters(&b->call, call);
+	return p;
+}
+
+/* While the answer is under way, the last threads make the list of strips, if `lists`; then the first half of the
+ * threads ask whether readers of calls before are late. */
+FN bool
+take_call(struct block *b, const struct past *p, bool counts, bool lists)
+{
+	struct waiting w = { 0, false };
+	unsigned first = all_threads() < GPU_THREADS ? all_threads() : GPU_THREADS / 2;
+	bool late = false;
 	barrier();
-}
-
-FN void
-begin_call(struct block *b, const struct gpu_call *call)
-{
-	take_call(b, call, true);
-	if (this_thread() == 0 && this_block() == 0) {
-		store8_fresh(&call->status->signature[b->number & 1], call->signature);
-		store8_fresh(&call->status->begun, b->number);
+	if (lists)
+		make_list(b);
+	if (this_thread() == 0) {
+		take_past(b, p, counts);
+		if (!MOVES && b->call.scalar)
+			b->call.scale = factor_at(b->call.scalar);
 	}
+	if (lists && this_thread() < first) {
+		barrier_of(WORKERS, first);
+		late = !b->stopped && list_is_late(b, list_of_half(b), first, &w);
+	}
+	return barrier_any(late);
 }
 
-/* The last block counts the call. */
+/* Are readers late? */
+FN bool
+begin_call(struct block *b, const struct past *p, bool lists)
+{
+	bool late = take_call(b, p, true, lists);
+	if (this_thread() == 0 && this_block() == 0) {
+		store8_fresh(&b->call.status->signature[b->number & 1], b->call.signature);
+		store8_fresh(&b->call.status->begun, b->number);
+	}
+	return late;
+}
+
+/* The last block counts the call. One that is alone knows that it is. */
 FN void
 end_call(const struct block *b)
 {
 	struct gpu_state *state = b->call.state;
+	uint32_t blocks = all_blocks(), ended = blocks > 1 ? blocks : 0;
 	barrier();
 	if (this_thread() != 0)
 		return;
-	if (add4(&state->blocks_done, 1) != all_blocks() - 1)
+	if (blocks > 1 && GPU_ENDED(add8(&state->calls, GPU_COUNT(0, 1, 0))) != blocks - 1)
 		return;
-	store4_fresh(&state->blocks_done, 0);
 	store4_fresh(&state->n_pending[b->number % GPU_LISTS],
-	    (uint32_t)(b->program.n_publishes * b->call.width));
-	store8_fresh(&state->call, b->number);
+	    (uint32_t)(b->call.program.n_publishes * b->call.width));
 	if (b->call.relays)
 		fence();	/* the relay rests when it sees `done`: letters and flags come before */
-	if (add4(&state->blocks_here, 0 - all_blocks()) != all_blocks())
+	bool stopped = load4_fresh(&state->stopped) != 0;
+	uint64_t was = add8_relaxed(&state->calls, GPU_COUNT(1, 0, 0) - GPU_COUNT(0, ended, blocks));
+	if (GPU_ENDED(was) != ended || GPU_BEGUN(was) != blocks)
 		kernels_overlap(&b->call);
-	if (load4_fresh(&state->stopped) == 0)
+	else if (!stopped)
 		store8_fresh(&b->call.status->done, b->number);
 }
 
@@ -116,10 +227,12 @@ SHARED_OF(block);
 #endif
 
 /* For all operations of a type: most of it is the same. On GPUs it takes the block's memory by name: of a pointer that
- * is a parameter, a compiler does not know that it is to shared memory. */
+ * is a parameter, a compiler does not know that it is to shared memory; and a struct would be in memory, too. */
 CALLED void
-run_call(struct block *memory, enum operation op)
+run_call(struct block *memory, enum operation op, uint64_t calls, uint32_t stopped, uint32_t n0, uint32_t n1,
+    uint32_t n2)
 {
+	const struct past p = { calls, stopped, { n0, n1, n2 } };
 #if ON_GPU
 	struct block *b = &block_memory;
 	(void)memory;
@@ -127,11 +240,12 @@ run_call(struct block *memory, enum operation op)
 	struct block *b = memory;
 #endif
 	struct waiting w = { 0, false };
-	bool good = wait_for_readers(b, &w) && (b->call.slots != 0 || run_packets(b, op, &w));
-	if (good) {
-		make_list(b);
+	bool late = begin_call(b, &p, true), packets = b->call.slots == 0;
+	if (b->stopped)
+		return;
+	bool good = open_strips(b, late, &w) && (!packets || run_packets(b, op, &w));
+	if (good && !(packets && share_is_moved(b, op)))
 		good = run_list(b, op, &w);
-	}
 	if (!good && this_thread() == 0)
 		store4_fresh(&b->call.state->stopped, 1);
 	end_call(b);
@@ -140,9 +254,8 @@ run_call(struct block *memory, enum operation op)
 FN void
 run_collective(struct block *b, const struct gpu_call *call, enum operation op)
 {
-	begin_call(b, call);
-	if (!b->stopped)
-		run_call(b, op);
+	struct past p = enter_call(b, call, true);
+	run_call(b, op, p.calls, p.stopped, p.n_pending[0], p.n_pending[1], p.n_pending[2]);
 }
 
 #endif

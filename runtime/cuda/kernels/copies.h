@@ -64,8 +64,9 @@ FN void
 begin_copies(struct block *b, const struct gpu_call *call)
 {
 	struct waiting w = { 0, false };
-	begin_call(b, call);
-	if (wait_for_readers(b, &w) && wait_for_list(b, (unsigned)((b->number + 2) % GPU_LISTS), &w))
+	struct past p = enter_call(b, call, true);
+	begin_call(b, &p, false);
+	if (wait_for_list(b, list_of_half(b), &w) && wait_for_list(b, (unsigned)((b->number + 2) % GPU_LISTS), &w))
 		meet(b, &w);
 }
 
@@ -74,17 +75,18 @@ begin_copies(struct block *b, const struct gpu_call *call)
 FN void
 end_copies(struct block *b, const struct gpu_call *call)
 {
-	take_call(b, call, false);
+	struct past p = enter_call(b, call, false);
+	take_call(b, &p, false, false);
 	bool stops = load4_fresh(&call->status->stop) != 0;
 	for (int i = 0; i < call->n_partners && !stops; i++) {
-		struct gpu_partner p = partner_of(b, i);
-		for (int l = (int)this_thread(); l < p.n_lanes; l += (int)all_threads()) {
-			store4_fresh(&p.own->ready[l], 0);
-			store4_fresh(&p.own->done[l], 0);
+		struct gpu_partner partner = partner_of(b, i);
+		for (int l = (int)this_thread(); l < partner.n_lanes; l += (int)all_threads()) {
+			store4_fresh(&partner.own->ready[l], 0);
+			store4_fresh(&partner.own->done[l], 0);
 		}
 	}
 	if (this_thread() == 0)
-		b->program.n_publishes = 0;
+		b->call.program.n_publishes = 0;
 	end_call(b);
 }
 

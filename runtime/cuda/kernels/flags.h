@@ -44,7 +44,7 @@ lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, stru
 	}
 	if (need > 0)
 		acquired();
-	if (reads && chunk == 0 && load8_fresh(lane.signature) != c->signature) {
+	if (reads && chunk == 0 && load8_fresh(signature_of(b, &lane)) != c->signature) {
 		peer_differs(c->status, lane.peer);
 		return false;
 	}
@@ -88,7 +88,7 @@ set_flags(const struct block *b, const struct strip *s, uint32_t done, bool firs
 		struct lane lane = lane_of(b, s, l);
 		bool begins = first && l >= s->n_from;
 		if (begins) {
-			store8_fresh(lane.signature, b->call.signature);
+			store8_fresh(signature_of(b, &lane), b->call.signature);
 			leave_letter(b, s, l);
 		}
 		store_flag(l < s->n_from ? lane.done : lane.ready, GPU_FLAG(b->number, done));

@@ -47,7 +47,7 @@ make_measured(struct block *b, const struct gpu_measure *m, int32_t n, int64_t b
 	b->call.width = 1;
 	b->call.slots = 2;
 	b->call.slot_bytes = GPU_MEASURED_BYTES * 2;
-	b->program.lane = (const struct gpu_lane *)m->own;
+	b->call.program.lane = (const struct gpu_lane *)m->own;
 	b->number = 0;
 	b->n_strips = 1;
 	b->told = 0;
@@ -61,6 +61,7 @@ make_measured(struct block *b, const struct gpu_measure *m, int32_t n, int64_t b
 	s->n_chunks = n + 1;
 	s->scales = s->divides = 0;
 	s->shape = 0;
+	s->held = -1;
 }
 
 FN void
@@ -69,6 +70,8 @@ move_measured(struct block *b, const struct gpu_measure *m, int32_t n, int64_t b
 	struct waiting w = { 0, false };
 	if (this_thread() == 0)
 		make_measured(b, m, n, bytes);
+	barrier();
+	hold_lanes(b, 1);
 	barrier();
 	run_list(b, SUM, &w);
 }

@@ -301,14 +301,11 @@ run_multicast(struct multicast_block *m, const struct gpu_multicast_call *given)
 		m->to_all = given->to_all;
 		m->sum = given->sum;
 	}
-	begin_call(b, &given->call);
+	struct past p = enter_call(b, &given->call, true);
+	bool late = begin_call(b, &p, true);
 	if (b->stopped)
 		return;
-	bool good = wait_for_readers(b, &w);
-	if (good) {
-		make_list(b);
-		good = !barrier_any(!run_list(b, SUM, &w)) && wait_until_read(m, &w);
-	}
+	bool good = open_strips(b, late, &w) && !barrier_any(!run_list(b, SUM, &w)) && wait_until_read(m, &w);
 	if (!good && this_thread() == 0)
 		store4_fresh(&b->call.state->stopped, 1);
 	end_call(b);

@@ -98,53 +98,65 @@ move_packet(const struct block *b, const struct strip *s, int64_t i, int64_t byt
 	return true;
 }
 
-/* Packets of each lane; those that say which call it is go at once. */
+/* Packets of a lane; those that say which call it is go at once. */
 FN void
-place_packets(struct block *b, const struct strip *s)
+place_lane(struct block *b, const struct strip *s, int l, const struct lane *lane)
 {
-	for (int l = (int)this_thread(); l < s->n_from + s->n_to; l += (int)all_threads()) {
-		struct lane lane = lane_of(b, s, l);
-		uint64_t sign = b->call.signature;
-		b->place[l] = lane.data;
-		if (l >= s->n_from) {
-			store16_fresh(b->place[l], packet_of((uint32_t)sign, (uint32_t)(sign >> 32), b->number));
-			leave_pending(b, s, l - s->n_from, &lane);
-		}
+	uint64_t sign = b->call.signature;
+	b->place[l] = lane->data;
+	if (l >= s->n_from) {
+		store16_fresh(lane->data, packet_of((uint32_t)sign, (uint32_t)(sign >> 32), b->number));
+		leave_pending(b, s, l - s->n_from, lane);
 	}
 }
 
-/* Of a strip that is read: is its publisher in the same call? Then it is told that all is read. */
-FN bool
-end_packets(const struct block *b, const struct strip *s, struct waiting *w)
+FN void
+place_packets(struct block *b, const struct strip *s)
 {
-	for (int l = (int)this_thread(); l < s->n_from; l += (int)all_threads()) {
-		struct vector p[SOURCES_AT_ONCE];
+	for (int l = (int)this_thread_from_last(); l < s->n_from + s->n_to; l += (int)all_threads()) {
 		struct lane lane = lane_of(b, s, l);
+		place_lane(b, s, l, &lane);
+	}
+}
+
+/* Of a strip that is read: is its publisher in the same call? */
+FN bool
+publishers_agree(const struct block *b, const struct strip *s, struct waiting *w)
+{
+	for (int l = (int)this_thread_from_last(); l < s->n_from; l += (int)all_threads()) {
+		struct vector p[SOURCES_AT_ONCE];
 		if (!load_packets(b, s, l, 1, 0, w, p))
 			return false;
 		if ((p[0].w[0] | (uint64_t)p[0].w[2] << 32) != b->call.signature) {
-			peer_differs(b->call.status, lane.peer);
+			peer_differs(b->call.status, lane_of(b, s, l).peer);
 			return false;
 		}
-		store_flag(lane.done, GPU_FLAG(b->number, 1));
 	}
 	return true;
 }
 
-/* A strip, by all threads of the block. */
+/* All threads have met since they read: publishers are told. No fence: a packet was read if its number was seen, so
+ * that what is stored hangs on what was loaded. */
+FN void
+tell_publishers(const struct block *b, const struct strip *s)
+{
+	for (int l = (int)this_thread_from_last(); l < s->n_from; l += (int)all_threads())
+		store8_fresh(lane_of(b, s, l).done, GPU_FLAG(b->number, 1));
+}
+
+/* A strip whose packets have places, by all threads of the block. */
 FN bool
 move_packets(struct block *b, const struct strip *s, enum operation op, struct waiting *w)
 {
 	unsigned unit = unit_of(s->own, s->output, s->bytes | 8);
 	bool good = true;
-	place_packets(b, s);
-	barrier();
 	NOT_UNROLLED
 	for (int64_t i = this_thread(); i * 8 < s->bytes && good; i += all_threads())
 		good = move_packet(b, s, i, least(8, s->bytes - i * 8), unit, op, w);
-	if (barrier_any(!good))
+	if (barrier_any(!good || !publishers_agree(b, s, w)))
 		return false;
-	return !barrier_any(!end_packets(b, s, w));
+	tell_publishers(b, s);
+	return true;
 }
 
 #endif

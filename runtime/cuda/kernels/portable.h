@@ -248,24 +248,27 @@ FRESH(4, uint32_t, "r", "u32")
 FRESH(8, uint64_t, "l", "u64")
 #undef FRESH
 
-/* Of this GPU's memory; what was there. For its GPU add4 acquires and releases, and add4_first, before which its thread
- * has stored nothing, acquires alone. */
+/* Of this GPU's memory; what was there. For its GPU add8 acquires and releases; add8_relaxed does neither. */
+FN uint64_t
+add8(uint64_t *at, uint64_t value)
+{
+	uint64_t was;
 #if HAS_ACQUIRE
-#define ADD4(order, before, after) "atom." order ".gpu.global.add.u32 %0, [%1], %2;"
+	asm volatile("atom.acq_rel.gpu.global.add.u64 %0, [%1], %2;" : "=l"(was) : "l"(at), "l"(value) : "memory");
 #else
-#define ADD4(order, before, after) before "atom.global.add.u32 %0, [%1], %2; " after
+	asm volatile("membar.gl; atom.global.add.u64 %0, [%1], %2; membar.gl;"
+		     : "=l"(was) : "l"(at), "l"(value) : "memory");
 #endif
-#define ADDS(name, ...) \
-	FN uint32_t name(uint32_t *at, uint32_t value) \
-	{ \
-		uint32_t was; \
-		asm volatile(ADD4(__VA_ARGS__) : "=r"(was) : "l"(at), "r"(value) : "memory"); \
-		return was; \
-	}
-ADDS(add4, "acq_rel", "membar.gl; ", "membar.gl;")
-ADDS(add4_first, "acquire", "", "membar.gl;")
-#undef ADDS
-#undef ADD4
+	return was;
+}
+
+FN uint64_t
+add8_relaxed(uint64_t *at, uint64_t value)
+{
+	uint64_t was;
+	asm volatile("atom.global.add.u64 %0, [%1], %2;" : "=l"(was) : "l"(at), "l"(value) : "memory");
+	return was;
+}
 
 /* ns */
 FN uint64_t
@@ -299,8 +302,8 @@ struct answers {
 #define this_block() (virtual_gpu_thread()->block)
 #define all_blocks() (virtual_gpu_thread()->blocks)
 #define fence virtual_gpu_fence
-#define add4 virtual_gpu_add
-#define add4_first add4
+#define add8 virtual_gpu_add
+#define add8_relaxed add8
 #define time_now virtual_gpu_time
 #define time_of_device virtual_gpu_device_time
 #define pause_thread virtual_gpu_pause
@@ -392,15 +395,22 @@ product_high(uint64_t a, uint64_t b)
 	return a1 * b1 + (middle >> 32) + (other >> 32);
 }
 
+/* floor(a / b): GPUs take several times as long for it by 64 bits. */
+FN int64_t
+quotient_of(uint64_t a, uint64_t b)
+{
+	return (int64_t)((a | b) >> 32 == 0 ? (uint32_t)a / (uint32_t)b : a / b);
+}
+
 /* floor(a n / of), for 0 <= a <= of and n >= 0. */
 FN int64_t
 part_of(int64_t a, int64_t of, int64_t n)
 {
-	uint64_t high = product_high((uint64_t)a, (uint64_t)n), low = (uint64_t)a * (uint64_t)n, quotient = 0;
 	if (a == of || a == 0)
 		return a == 0 ? 0 : n;
+	uint64_t high = product_high((uint64_t)a, (uint64_t)n), low = (uint64_t)a * (uint64_t)n, quotient = 0;
 	if (high == 0)
-		return (int64_t)(low / (uint64_t)of);
+		return quotient_of(low, (uint64_t)of);
 	for (int i = 0; i < 64; i++) {	/* of < 2^63, so that the remainder, doubled, has 64 bits */
 		high = high << 1 | low >> 63;
 		low <<= 1;

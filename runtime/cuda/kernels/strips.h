@@ -15,7 +15,7 @@ FN void program_chunk(const struct block *b, const struct strip *s, int32_t chun
 FN void
 load_task(const struct block *b, int task_number, struct gpu_task *t)
 {
-	const struct gpu_task *from = b->program.task + task_number;
+	const struct gpu_task *from = b->call.program.task + task_number;
 	t->send_block = (int64_t)load8(&from->send_block);
 	t->recv_block = (int64_t)load8(&from->recv_block);
 	t->begin = (int64_t)load8(&from->begin);
@@ -56,10 +56,12 @@ make_strip(const struct block *b, int task_number, int number, struct strip *s)
 	s->number = number;
 	s->publishes = t.publishes;
 	s->chunk = s->done = s->set = s->next = 0;
-	s->n_chunks = s->bytes == 0 ? 0 : (int32_t)((s->bytes + s->chunk_bytes - 1) / s->chunk_bytes);
+	s->n_chunks = s->bytes == 0 ? 0 : c->slots == 0 ? 1
+	    : (int32_t)quotient_of((uint64_t)(s->bytes + s->chunk_bytes - 1), (uint64_t)s->chunk_bytes);
 	s->scales = t.own && c->scales;
 	s->divides = t.complete && c->divide != 0 && (t.own || t.n_from > 1);
 	s->shape = t.shape;
+	s->held = -1;
 }
 
 /* This block's share of the own block, in vectors. */
@@ -78,24 +80,18 @@ make_share(const struct block *b, struct strip *s)
 	s->scales = c->scales != 0;
 	s->divides = c->divide != 0;
 	s->shape = 0;
+	s->held = -1;
 }
-
-/* A lane of a strip, as the call needs it. */
-struct lane {
-	int32_t peer;
-	uint64_t *ready, *signature, *done;
-	char *data;			/* its ring, or packets */
-};
 
 /* Lane l of a strip: its sources' first, then its readers'. */
 FN const struct gpu_lane *
 lane_at(const struct block *b, const struct strip *s, int l)
 {
-	return b->program.lane + (l < s->n_from ? s->from + l : s->to + l - s->n_from);
+	return b->call.program.lane + (l < s->n_from ? s->from + l : s->to + l - s->n_from);
 }
 
 FN struct lane
-lane_of(const struct block *b, const struct strip *s, int l)
+load_lane(const struct block *b, const struct strip *s, int l)
 {
 	const struct gpu_call *c = &b->call;
 	const struct gpu_lane *at = lane_at(b, s, l);
@@ -105,10 +101,41 @@ lane_of(const struct block *b, const struct strip *s, int l)
 	struct lane lane;
 	lane.peer = (int32_t)load4(&at->peer);
 	lane.ready = &ready->value;
-	lane.signature = &ready->signature[half];
 	lane.done = (uint64_t *)load8(&at->pair.done) + strip;
 	lane.data = data + strip * (c->slots ? c->ring_share : c->packet_share);
 	return lane;
+}
+
+FN struct lane
+lane_of(const struct block *b, const struct strip *s, int l)
+{
+	return s->held >= 0 ? b->held[s->held + l] : load_lane(b, s, l);
+}
+
+/* Of the call, which goes with the first chunk of a lane. */
+FN uint64_t *
+signature_of(const struct block *b, const struct lane *lane)
+{
+	return &((struct gpu_flag *)lane->ready)->signature[b->number & 1];
+}
+
+/* Lanes of the first `n` strips, as many strips as have room, by all threads. A barrier comes after. */
+FN void
+hold_lanes(struct block *b, int n)
+{
+	for (int k = (int)this_thread_from_last(); k < HELD; k += (int)all_threads()) {
+		int i = 0, first = 0, lanes = n > 0 ? b->strip[0].n_from + b->strip[0].n_to : 0;
+		while (i < n && first + lanes <= k) {
+			first += lanes;
+			if (++i < n)
+				lanes = b->strip[i].n_from + b->strip[i].n_to;
+		}
+		if (i == n || first + lanes > HELD)
+			break;
+		b->held[k] = load_lane(b, &b->strip[i], k - first);
+		if (k == first)
+			b->strip[i].held = first;
+	}
 }
 
 FN struct gpu_pending *
@@ -131,10 +158,11 @@ leave_pending(const struct block *b, const struct strip *s, int reader, const st
 FN int
 strips_of(const struct block *b)
 {
-	return b->call.counted ? GPU_FIRST(&b->call, b->program.n_tasks) : b->program.n_tasks * b->call.width;
+	return b->call.counted ? GPU_FIRST(&b->call, b->call.program.n_tasks)
+	    : b->call.program.n_tasks * b->call.width;
 }
 
-/* For one thread. An empty strip leaves nothing to wait for, nor do those that are not counted. */
+/* For one thread. */
 FN void
 take_strip(const struct block *b, int i, struct strip *s)
 {
@@ -145,11 +173,19 @@ take_strip(const struct block *b, int i, struct strip *s)
 	if (c->counted)
 		number = i - GPU_FIRST(c, task);
 	make_strip(b, task, number, s);
+	s->empty = s->n_chunks > 0 ? number + 1 : number;
+	s->empty_end = c->counted ? c->width : number + 1;
 	if (c->counted && i + 1 < GPU_FIRST(c, task + 1) && s->n_chunks > 0)
-		return;
-	for (int k = s->n_chunks > 0 ? number + 1 : number; k < (c->counted ? c->width : number + 1); k++)
+		s->empty_end = s->empty;
+}
+
+/* An empty strip leaves nothing to wait for, nor do those that are not counted. */
+FN void
+leave_empty(const struct block *b, const struct strip *s)
+{
+	for (int k = s->empty; k < s->empty_end; k++)
 		for (int l = 0; l < s->n_to; l++)
-			store8(&(pending_of(b, s, l) + (k - number))->value, 0);
+			store8(&(pending_of(b, s, l) + (k - s->number))->value, 0);
 }
 
 #endif

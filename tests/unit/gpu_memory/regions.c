@@ -160,7 +160,7 @@ state_is_clear(struct rank *r)
 	struct gpu_state *copy = calloc(1, sizeof *copy);
 	uint64_t counts[2 * MOST * GPU_CHANNELS];
 	int n = r->n * GPU_CHANNELS;
-	bool good = copy && gpu_copy(g, copy, g->state, sizeof *copy, &err) == blinkSuccess && copy->call == 0
+	bool good = copy && gpu_copy(g, copy, g->state, sizeof *copy, &err) == blinkSuccess && copy->calls == 0
 	    && copy->n_pending[0] == 0 && copy->received == copy->sent + n
 	    && gpu_copy(g, counts, copy->sent, 2 * (size_t)n * 8, &err) == blinkSuccess;
 	for (int i = 0; i < 2 * n; i++)

@@ -116,13 +116,13 @@ static void
 run_crowd(const void *parameter)
 {
 	const struct crowd *p = parameter;
-	uint32_t n = virtual_gpu_add(p->now, 1) + 1, most;
+	uint64_t n = virtual_gpu_add(p->now, 1) + 1, most;
 	virtual_gpu_load(p->most, &most, sizeof most);
 	if (n > most)
 		virtual_gpu_store(p->most, &n, sizeof n);
 	for (uint64_t end = virtual_gpu_time() + p->ns; virtual_gpu_time() < end;)
 		virtual_gpu_pause();
-	virtual_gpu_add(p->now, UINT32_MAX);
+	virtual_gpu_add(p->now, UINT64_MAX);
 }
 
 static void

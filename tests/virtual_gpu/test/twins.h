@@ -52,13 +52,13 @@ struct own {
 /* "barrier": `turns` times, each thread writes its place of the block's memory, and looks at all of them. *bad counts
  * those that were not written. */
 struct barrier {
-	uint32_t *bad;
+	uint64_t *bad;
 	uint32_t turns;
 };
 
 /* "crowd": how many blocks run at once, at most: in *most, by *now. */
 struct crowd {
-	uint32_t *now, *most;
+	uint64_t *now, *most;
 	uint64_t ns;
 };
 
