@@ -43,7 +43,8 @@ static bool
 status_holds(const struct gpus *g, uint64_t calls)
 {
 	for (int r = 0; r < g->n; r++)
-		if (g->status[r].begun != calls || g->status[r].done != calls || g->state[r]->calls != GPU_COUNT(calls, 0, 0)
+		if (g->status[r].begun != calls || g->status[r].done != calls
+		    || g->state[r]->calls != GPU_COUNT(calls, 0, 0)
 		    || g->status[r].differs || g->status[r].awaits != -1)
 			return false;
 	return true;

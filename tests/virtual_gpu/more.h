@@ -1,5 +1,5 @@
-/* What the virtual driver exports of contexts, memory and streams, beyond the functions that libblink uses: for programs of
- * other people. */
+/* What the virtual driver exports of contexts, memory and streams, beyond the functions that libblink uses: for
+ * programs of other people. */
 #ifndef VIRTUAL_GPU_MORE_H
 #define VIRTUAL_GPU_MORE_H
 
