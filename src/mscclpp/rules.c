@@ -84,6 +84,11 @@ check_gpu(struct rules *r)
 	int n = r->plan->n_gpus, g = (int)(gpu - r->plan->gpu);
 	if (gpu->id != g)
 		TRY(BROKEN(r, MSCCLPP_RULE_GPU_IDS, "gpus[%d]: id: %d: want %d", g, gpu->id, g));
+	int scratch = r->plan->gpu[0].chunks[MSCCLPP_SCRATCH];
+	if (mscclpp_has_packets(r->plan) && gpu->chunks[MSCCLPP_SCRATCH] != scratch)
+		return BROKEN(r, MSCCLPP_RULE_PACKETS, "gpu %d: scratch_chunks: %d: want %d, as gpu 0 has: who writes "
+		    "packets takes its own half of scratch for that of the other", g, gpu->chunks[MSCCLPP_SCRATCH],
+		    scratch);
 	for (int t = 0; t < gpu->n_blocks; t++)
 		if (gpu->block[t].id != t)
 			return BROKEN(r, MSCCLPP_RULE_BLOCK_IDS, "gpu %d, threadblocks[%d]: id: %d: want %d", g, t,

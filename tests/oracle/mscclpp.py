@@ -563,6 +563,7 @@ def break_rules(base, ports):
     yield 'packets', edit(packets(), lambda p: p.update(protocol='Simple'))
     yield 'packets', edit(packets(), lambda p: p.update(use_double_scratch_buffer=False))
     yield 'packets', edit(packets(), lambda p: ops(p)[1]['src_buff'][1].update(type='i'))
+    yield 'packets', edit(packets(), lambda p: p['gpus'][1].update(scratch_chunks=2))
     yield 'pipeline', edit(copy.deepcopy(base), lambda p: first(p, 'pipeline')['iter_context'].update(unit_size=100))
     yield 'pipeline', edit(copy.deepcopy(base), lambda p: first(p, 'pipeline')['iter_context'].update(unit_size=64))
     yield 'pipeline', edit(copy.deepcopy(base), lambda p: first(p, 'pipeline')['iter_context'].update(num_chunks=99))

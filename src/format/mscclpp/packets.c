@@ -175,7 +175,8 @@ add_tree(struct writer *w, int p)
 	return OK;
 }
 
-/* Chunks of scratch of relays, which the pipelines would use, are not: all that they get is packets. */
+/* Chunks of scratch of relays, which the pipelines would use, are not: all that they get is packets. All ranks have as
+ * many, since who writes takes its own half of scratch for that of the other. */
 Status
 writer_add_packets(struct writer *w)
 {
@@ -183,5 +184,10 @@ writer_add_packets(struct writer *w)
 		w->plan->gpu[r].chunks[MSCCLPP_SCRATCH] = 0;
 	for (int p = 0; p < w->n_pieces && !w->too_many; p++)
 		TRY(add_tree(w, p));
+	int most = 0;
+	for (int r = 0; r < w->n; r++)
+		most = w->plan->gpu[r].chunks[MSCCLPP_SCRATCH] > most ? w->plan->gpu[r].chunks[MSCCLPP_SCRATCH] : most;
+	for (int r = 0; r < w->n; r++)
+		w->plan->gpu[r].chunks[MSCCLPP_SCRATCH] = most;
 	return OK;
 }
