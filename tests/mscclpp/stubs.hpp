@@ -1,5 +1,5 @@
 /* What the loader of MSCCL++ (src/core/executor/execution_plan.cc) needs of the rest of it, to be compiled alone: types
- * that it has pointers to and sizes of, and the class that it fills in. */
+ * that it has sizes of, in twins.hpp, and the class that it fills in. */
 #pragma once
 #include <algorithm>
 #include <cstddef>
@@ -14,13 +14,10 @@
 #include <unordered_map>
 #include <vector>
 
-namespace mscclpp {
-template <class T> struct DeviceHandle {};
-struct BaseMemoryChannel {};
-struct BasePortChannel {};
-struct SwitchChannel {};
-using MemoryId = uint32_t;
+#include <twins.hpp>
+#include <mscclpp/copy_device.hpp>
 
+namespace mscclpp {
 enum class ErrorCode { ExecutorError };
 struct Error : std::runtime_error {
 	Error(const std::string &what, ErrorCode) : std::runtime_error(what) {}
