@@ -17,8 +17,8 @@ mscclpp_has_packets(const Mscclpp *plan)
 	return strcmp(plan->protocol, "LL") == 0;
 }
 
-static bool
-has_every_block(Collective coll, MscclppBuffer buffer)
+bool
+mscclpp_has_every_block(Collective coll, MscclppBuffer buffer)
 {
 	return coll == ALLTOALL || ((coll == ALLGATHER || coll == GATHER) && buffer == MSCCLPP_OUTPUT)
 	    || ((coll == REDUCESCATTER || coll == SCATTER) && buffer == MSCCLPP_INPUT);
@@ -29,7 +29,7 @@ int
 mscclpp_block_chunks(const Mscclpp *plan)
 {
 	for (int b = MSCCLPP_INPUT; b <= MSCCLPP_OUTPUT; b++) {
-		int chunks = plan->gpu[0].chunks[b], blocks = has_every_block(plan->coll, b) ? plan->n_gpus : 1;
+		int chunks = plan->gpu[0].chunks[b], blocks = mscclpp_has_every_block(plan->coll, b) ? plan->n_gpus : 1;
 		if (chunks > 0)
 			return chunks % blocks ? 0 : chunks / blocks;
 	}
@@ -39,7 +39,7 @@ mscclpp_block_chunks(const Mscclpp *plan)
 int
 mscclpp_expected_chunks(const Mscclpp *plan, MscclppBuffer buffer)
 {
-	return mscclpp_block_chunks(plan) * (has_every_block(plan->coll, buffer) ? plan->n_gpus : 1);
+	return mscclpp_block_chunks(plan) * (mscclpp_has_every_block(plan->coll, buffer) ? plan->n_gpus : 1);
 }
 
 int

@@ -122,6 +122,9 @@ typedef struct {
 /* "LL": packets, each with a flag that its reader waits for. */
 bool mscclpp_has_packets(const Mscclpp *plan);
 
+/* Does the buffer have the blocks of all ranks? */
+bool mscclpp_has_every_block(Collective coll, MscclppBuffer buffer);
+
 /* Chunks of one block of the collective: as input and output of the first GPU have them. 0: there is no such. */
 int mscclpp_block_chunks(const Mscclpp *plan);
 int mscclpp_expected_chunks(const Mscclpp *plan, MscclppBuffer buffer);

@@ -3,7 +3,7 @@
 
 /* With the slots of its protocol it must not hang; whether one would do is of interest for other executors. */
 static Status
-run_places(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out)
+run_places(Ctx *ctx, const char *label, const Msccl *algo, RuleFindings *out)
 {
 	int before = out->n;
 	out->slots = msccl_slots(algo);
@@ -15,28 +15,17 @@ run_places(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out)
 }
 
 Status
-msccl_lint(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out)
+msccl_lint(Ctx *ctx, const char *label, const Msccl *algo, RuleFindings *out)
 {
 	bool sound;
-	*out = (MscclFindings){ .root = -1 };
+	*out = (RuleFindings){ .root = -1 };
 	TRY(msccl_rules(ctx, algo, out, &sound));
 	return sound ? run_places(ctx, label, algo, out) : OK;
 }
 
 Status
-msccl_check(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out)
+msccl_check(Ctx *ctx, const char *label, const Msccl *algo, RuleFindings *out)
 {
 	TRY(msccl_lint(ctx, label, algo, out));
-	for (int i = 0; i < out->n; i++) {
-		const MscclFinding *f = &out->finding[i];
-		bool runs = f->rule == MSCCL_RULE_DEADLOCK || f->rule == MSCCL_RULE_RACE
-		    || f->rule == MSCCL_RULE_RESULT;
-		if (!msccl_rule_wrong(f->rule))
-			continue;
-		if (f->line)
-			return fail(ctx, runs ? UNVERIFIED : BAD_INPUT, "%s:%d: %s: %s", label, f->line,
-			    msccl_rule_name(f->rule), f->text);
-		return fail(ctx, runs ? UNVERIFIED : BAD_INPUT, "%s: %s: %s", label, msccl_rule_name(f->rule), f->text);
-	}
-	return OK;
+	return findings_check(ctx, label, out, msccl_rule_rows);
 }

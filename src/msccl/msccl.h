@@ -2,8 +2,8 @@
 #ifndef BLINK_MSCCL_MSCCL_H
 #define BLINK_MSCCL_MSCCL_H
 
-#include "base/status.h"
 #include "model/msccl.h"
+#include "msccl/findings.h"
 
 /* The programs that load such files. A rule is for one or more of them. */
 #define MSCCL_DIALECT_LIST(X)                                                  \
@@ -46,22 +46,7 @@ typedef enum { MSCCL_DIALECT_LIST(ROW_NAME) N_MSCCL_DIALECTS } MscclDialect;
 
 typedef enum { MSCCL_RULE_LIST(ROW_NAME) N_MSCCL_RULES } MscclRule;
 
-const char *msccl_rule_name(MscclRule rule);
-bool msccl_rule_wrong(MscclRule rule);
-
-typedef struct {
-	MscclRule rule;
-	unsigned dialects;	/* a bit for each MscclDialect that refuses the file, or does it wrong */
-	int line;		/* of the file; 0: none */
-	const char *text;	/* where: what was found: what is wanted */
-} MscclFinding;
-
-typedef struct {
-	MscclFinding *finding;
-	int n, room;
-	int root;		/* of a rooted collective: the rank that its result is right for; -1: none */
-	int slots;		/* chunks that a connection was taken to buffer */
-} MscclFindings;
+extern const Rule msccl_rule_rows[N_MSCCL_RULES];
 
 /* "azure, rccl" */
 const char *msccl_dialects_text(unsigned dialects, char text[64]);
@@ -69,23 +54,23 @@ const char *msccl_dialects_text(unsigned dialects, char text[64]);
 /* All that is wrong: rules, in the order of the file; if none of them prevents it, deadlocks, races and wrong results.
  * algo: as the reader made it, nothing in it is trusted. Fails: LIMIT, NO_MEMORY.
  * Cost: chunks that steps move, times threadblocks of a GPU at worst. */
-Status msccl_lint(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out);
+Status msccl_lint(Ctx *ctx, const char *label, const Msccl *algo, RuleFindings *out);
 
 /* Fails with the first finding that is wrong: BAD_INPUT a rule; UNVERIFIED deadlock, race, result. */
-Status msccl_check(Ctx *ctx, const char *label, const Msccl *algo, MscclFindings *out);
+Status msccl_check(Ctx *ctx, const char *label, const Msccl *algo, RuleFindings *out);
 
 /* ---- between the files of this folder ---- */
 
-Status msccl_find(Ctx *ctx, MscclFindings *list, MscclRule rule, unsigned dialects, int line, const char *format, ...)
+Status msccl_find(Ctx *ctx, RuleFindings *list, MscclRule rule, unsigned dialects, int line, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
 enum { MSCCL_ALL = (1 << N_MSCCL_DIALECTS) - 1 };
 
 /* The rules. *sound: it can run. */
-Status msccl_rules(Ctx *ctx, const Msccl *algo, MscclFindings *list, bool *sound);
+Status msccl_rules(Ctx *ctx, const Msccl *algo, RuleFindings *list, bool *sound);
 
 /* One run; see run.c. `slots` of each connection; races and results are for in_place or not. */
-Status msccl_run(Ctx *ctx, const char *label, const Msccl *algo, int slots, bool in_place, MscclFindings *list);
+Status msccl_run(Ctx *ctx, const char *label, const Msccl *algo, int slots, bool in_place, RuleFindings *list);
 
 /* Chunks that a connection buffers at least: of Simple two, of LL and LL128 eight. */
 int msccl_slots(const Msccl *algo);

@@ -12,23 +12,11 @@
 enum { CHANNELS_MAX = 32, DEPID_MAX = 127, COUNT_MAX = 71, NODES_MAX = 4096, CHILDREN_MAX = 1024 };
 enum { AZURE = 1 << MSCCL_AZURE, RCCL = 1 << MSCCL_RCCL, MICROSOFT = 1 << MSCCL_MICROSOFT };
 
-const char *
-msccl_rule_name(MscclRule rule)
-{
-	static const char *const names[] = { MSCCL_RULE_LIST(ROW_TEXT) };
-	return names[rule];
-}
-
-bool
-msccl_rule_wrong(MscclRule rule)
-{
-	static const bool wrong[] = {
-#define X(name, text, is_wrong) is_wrong,
-		MSCCL_RULE_LIST(X)
+const Rule msccl_rule_rows[N_MSCCL_RULES] = {
+#define X(rule, text, is_wrong) { text, is_wrong, rule >= MSCCL_RULE_DEADLOCK && rule <= MSCCL_RULE_RESULT },
+	MSCCL_RULE_LIST(X)
 #undef X
-	};
-	return wrong[rule];
-}
+};
 
 const char *
 msccl_dialects_text(unsigned dialects, char text[64])
@@ -43,23 +31,19 @@ msccl_dialects_text(unsigned dialects, char text[64])
 }
 
 Status
-msccl_find(Ctx *ctx, MscclFindings *list, MscclRule rule, unsigned dialects, int line, const char *format, ...)
+msccl_find(Ctx *ctx, RuleFindings *list, MscclRule rule, unsigned dialects, int line, const char *format, ...)
 {
-	char text[640];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	Status status = findings_add(ctx, list, (RuleFinding){ (int)rule, dialects, line, NULL }, format, args);
 	va_end(args);
-	TRY(GROW(ctx, list->finding, list->n, list->room));
-	const char *kept = arena_text(&ctx->run, text, strlen(text));
-	list->finding[list->n++] = (MscclFinding){ rule, dialects, line, kept };
-	return kept ? OK : fail_memory(ctx);
+	return status;
 }
 
 struct rules {
 	Ctx *ctx;
 	const Msccl *algo;
-	MscclFindings *list;
+	RuleFindings *list;
 	const MscclGpu *gpu;		/* the current ones */
 	const MscclBlock *block;
 	const MscclStep *step;
@@ -415,7 +399,7 @@ check_ids(struct rules *r)
 }
 
 Status
-msccl_rules(Ctx *ctx, const Msccl *algo, MscclFindings *list, bool *sound)
+msccl_rules(Ctx *ctx, const Msccl *algo, RuleFindings *list, bool *sound)
 {
 	struct rules r = { .ctx = ctx, .algo = algo, .list = list, .sound = true };
 	TRY(check_syntax(&r));

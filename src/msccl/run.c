@@ -321,7 +321,7 @@ run_all(struct run *run)
 }
 
 Status
-msccl_run(Ctx *ctx, const char *label, const Msccl *algo, int slots, bool in_place, MscclFindings *list)
+msccl_run(Ctx *ctx, const char *label, const Msccl *algo, int slots, bool in_place, RuleFindings *list)
 {
 	struct run run = { .ctx = ctx, .label = label, .algo = algo, .list = list, .slots = slots,
 		.in_place = in_place, .first_queued = -1, .raced = slots == 1 };

@@ -30,7 +30,7 @@ struct run {
 	Ctx *ctx;
 	const char *label;
 	const Msccl *algo;
-	MscclFindings *list;
+	RuleFindings *list;
 	int slots, n_blocks, first_queued, last_queued;
 	bool in_place, raced;
 	struct block *block;

@@ -3,8 +3,8 @@
 #ifndef BLINK_MSCCLPP_MSCCLPP_H
 #define BLINK_MSCCLPP_MSCCLPP_H
 
-#include "base/status.h"
 #include "model/mscclpp.h"
+#include "msccl/findings.h"
 
 /* name; is the plan wrong (blinkc check refuses it), or is it only refused by the executor, or not of use there (blinkc
  * lint lists it) */
@@ -40,27 +40,15 @@
 
 typedef enum { MSCCLPP_RULE_LIST(ROW_NAME) N_MSCCLPP_RULES } MscclppRule;
 
-const char *mscclpp_rule_name(MscclppRule rule);
-bool mscclpp_rule_wrong(MscclppRule rule);
-
-typedef struct {
-	MscclppRule rule;
-	const char *text;	/* where: what was found: what is wanted */
-} MscclppFinding;
-
-typedef struct {
-	MscclppFinding *finding;
-	int n, room;
-	int root;		/* of a rooted collective: the rank that its result is right for; -1: none */
-} MscclppFindings;
+extern const Rule mscclpp_rule_rows[N_MSCCLPP_RULES];
 
 /* All that is wrong: rules, in the order of the file; if none of them prevents it, deadlocks, races and wrong results.
  * plan: as the reader made it, nothing in it is trusted. Fails: LIMIT, NO_MEMORY.
  * Cost: chunks that operations move, times threadblocks. */
-Status mscclpp_lint(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *out);
+Status mscclpp_lint(Ctx *ctx, const char *label, const Mscclpp *plan, RuleFindings *out);
 
 /* Fails with the first finding that is wrong: BAD_INPUT a rule; UNVERIFIED what a run shows. */
-Status mscclpp_check(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *out);
+Status mscclpp_check(Ctx *ctx, const char *label, const Mscclpp *plan, RuleFindings *out);
 
 /* ---- between the files of this folder ---- */
 
@@ -69,13 +57,13 @@ enum { MSCCLPP_MAX_CHANNELS = 16, MSCCLPP_MAX_OP_CHANNELS = 8, MSCCLPP_MAX_OPS =
 	MSCCLPP_MAX_BARRIERS = 16, MSCCLPP_MAX_RANGES = 10, MSCCLPP_MAX_BLOCKS = 108 };
 #define MSCCLPP_SCRATCH_BYTES (INT64_C(1) << 26)	/* of plans that reuse it */
 
-Status mscclpp_find(Ctx *ctx, MscclppFindings *list, MscclppRule rule, const char *format, ...)
+Status mscclpp_find(Ctx *ctx, RuleFindings *list, MscclppRule rule, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* The rules. *sound: it can run. */
-Status mscclpp_rules(Ctx *ctx, const Mscclpp *plan, MscclppFindings *list, bool *sound);
+Status mscclpp_rules(Ctx *ctx, const Mscclpp *plan, RuleFindings *list, bool *sound);
 
 /* One run; see run.c. */
-Status mscclpp_run(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *list);
+Status mscclpp_run(Ctx *ctx, const char *label, const Mscclpp *plan, RuleFindings *list);
 
 #endif

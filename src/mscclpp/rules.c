@@ -7,42 +7,26 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *
-mscclpp_rule_name(MscclppRule rule)
-{
-	static const char *const names[] = { MSCCLPP_RULE_LIST(ROW_TEXT) };
-	return names[rule];
-}
-
-bool
-mscclpp_rule_wrong(MscclppRule rule)
-{
-	static const bool wrong[] = {
-#define X(name, text, is_wrong) is_wrong,
-		MSCCLPP_RULE_LIST(X)
+const Rule mscclpp_rule_rows[N_MSCCLPP_RULES] = {
+#define X(rule, text, is_wrong) { text, is_wrong, rule >= MSCCLPP_RULE_DEADLOCK && rule <= MSCCLPP_RULE_RESULT },
+	MSCCLPP_RULE_LIST(X)
 #undef X
-	};
-	return wrong[rule];
-}
+};
 
 Status
-mscclpp_find(Ctx *ctx, MscclppFindings *list, MscclppRule rule, const char *format, ...)
+mscclpp_find(Ctx *ctx, RuleFindings *list, MscclppRule rule, const char *format, ...)
 {
-	char text[512];
 	va_list args;
 	va_start(args, format);
-	vsnprintf(text, sizeof text, format, args);
+	Status status = findings_add(ctx, list, (RuleFinding){ .rule = (int)rule }, format, args);
 	va_end(args);
-	TRY(GROW(ctx, list->finding, list->n, list->room));
-	const char *kept = arena_text(&ctx->run, text, strlen(text));
-	list->finding[list->n++] = (MscclppFinding){ rule, kept };
-	return kept ? OK : fail_memory(ctx);
+	return status;
 }
 
 struct rules {
 	Ctx *ctx;
 	const Mscclpp *plan;
-	MscclppFindings *list;
+	RuleFindings *list;
 	const MscclppGpu *gpu;		/* the current ones */
 	const MscclppBlock *block;
 	const MscclppOp *op, *pipeline;
@@ -622,7 +606,7 @@ check_in_order(struct rules *r)
 }
 
 Status
-mscclpp_rules(Ctx *ctx, const Mscclpp *plan, MscclppFindings *list, bool *sound)
+mscclpp_rules(Ctx *ctx, const Mscclpp *plan, RuleFindings *list, bool *sound)
 {
 	struct rules r = { .ctx = ctx, .plan = plan, .list = list, .sound = true };
 	ArenaMark mark = arena_mark(&ctx->scratch);

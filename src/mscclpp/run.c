@@ -410,7 +410,7 @@ run_all(struct run *run)
 }
 
 Status
-mscclpp_run(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *list)
+mscclpp_run(Ctx *ctx, const char *label, const Mscclpp *plan, RuleFindings *list)
 {
 	struct run run = { .ctx = ctx, .label = label, .plan = plan, .list = list };
 	ArenaMark mark = arena_mark(&ctx->scratch);
@@ -420,24 +420,17 @@ mscclpp_run(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *l
 }
 
 Status
-mscclpp_lint(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *out)
+mscclpp_lint(Ctx *ctx, const char *label, const Mscclpp *plan, RuleFindings *out)
 {
 	bool sound;
-	*out = (MscclppFindings){ .root = -1 };
+	*out = (RuleFindings){ .root = -1 };
 	TRY(mscclpp_rules(ctx, plan, out, &sound));
 	return sound ? mscclpp_run(ctx, label, plan, out) : OK;
 }
 
 Status
-mscclpp_check(Ctx *ctx, const char *label, const Mscclpp *plan, MscclppFindings *out)
+mscclpp_check(Ctx *ctx, const char *label, const Mscclpp *plan, RuleFindings *out)
 {
 	TRY(mscclpp_lint(ctx, label, plan, out));
-	for (int i = 0; i < out->n; i++) {
-		const MscclppFinding *f = &out->finding[i];
-		bool runs = f->rule >= MSCCLPP_RULE_DEADLOCK && f->rule <= MSCCLPP_RULE_RESULT;
-		if (mscclpp_rule_wrong(f->rule))
-			return fail(ctx, runs ? UNVERIFIED : BAD_INPUT, "%s: %s: %s", label, mscclpp_rule_name(f->rule),
-			    f->text);
-	}
-	return OK;
+	return findings_check(ctx, label, out, mscclpp_rule_rows);
 }

@@ -52,7 +52,7 @@ struct run {
 	Ctx *ctx;
 	const char *label;
 	const Mscclpp *plan;
-	MscclppFindings *list;
+	RuleFindings *list;
 	int n_blocks, n_actors, n_known;	/* blocks come first among the actors; then the ports */
 	int units, scratch_units, parts;	/* of a chunk; of a chunk of scratch; equal parts of a unit */
 	bool found[N_MSCCLPP_RULES];		/* reported once each */

@@ -51,29 +51,16 @@ keep_finding(Ctx *ctx, struct lint *lint, const char *path, const LintFinding *o
 	return keep(ctx, lint, &finding);
 }
 
-/* ":12: steps: gpu 0, tb 1: 70 steps: want at most 64 (azure, rccl)" */
+/* ":12: steps: gpu 0, tb 1: 70 steps: want at most 64 (azure, rccl)"; of MSCCL++ "exit: gpu 1 may end before ..." */
 static Status
-keep_msccl(Ctx *ctx, struct lint *lint, const char *path, const MscclFinding *one)
+keep_of_rule(Ctx *ctx, struct lint *lint, const char *path, const Rule *rules, const RuleFinding *one)
 {
 	char dialects[64];
 	Text text = { 0 };
-	text_printf(&text, "%s: %s (%s)", msccl_rule_name(one->rule), one->text,
-	    msccl_dialects_text(one->dialects, dialects));
-	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = msccl_rule_name(one->rule),
-		.line = one->line, .message = text_keep(&ctx->run, &text) };
-	if (!finding.message)
-		return fail_memory(ctx);
-	lint->findings++;
-	return keep(ctx, lint, &finding);
-}
-
-/* "exit: gpu 1 may end before ..." */
-static Status
-keep_mscclpp(Ctx *ctx, struct lint *lint, const char *path, const MscclppFinding *one)
-{
-	Text text = { 0 };
-	text_printf(&text, "%s: %s", mscclpp_rule_name(one->rule), one->text);
-	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = mscclpp_rule_name(one->rule),
+	text_printf(&text, "%s: %s", rules[one->rule].name, one->text);
+	if (one->dialects)
+		text_printf(&text, " (%s)", msccl_dialects_text(one->dialects, dialects));
+	Finding finding = { .kind = FINDING_ERROR, .file = path, .type = rules[one->rule].name, .line = one->line,
 		.message = text_keep(&ctx->run, &text) };
 	if (!finding.message)
 		return fail_memory(ctx);
@@ -112,8 +99,8 @@ struct linted {
 	bool is_msccl, is_mscclpp;
 	LintFinding *found, *of_model;
 	int n, n_of_model;
-	MscclFindings of_msccl;
-	MscclppFindings of_mscclpp;
+	RuleFindings of_msccl;
+	RuleFindings of_mscclpp;
 	XmlFault *fault;
 	int n_faults;
 };
@@ -194,9 +181,9 @@ keep_all(Ctx *ctx, struct lint *lint, const char *path, const struct linted *one
 	if (one->n_faults)
 		lint->status = lint->wrong++ ? lint->status : BAD_INPUT;
 	for (int i = 0; i < one->of_msccl.n; i++)
-		TRY(keep_msccl(ctx, lint, path, &one->of_msccl.finding[i]));
+		TRY(keep_of_rule(ctx, lint, path, msccl_rule_rows, &one->of_msccl.finding[i]));
 	for (int i = 0; i < one->of_mscclpp.n; i++)
-		TRY(keep_mscclpp(ctx, lint, path, &one->of_mscclpp.finding[i]));
+		TRY(keep_of_rule(ctx, lint, path, mscclpp_rule_rows, &one->of_mscclpp.finding[i]));
 	return one->n + one->n_of_model + one->of_msccl.n + one->of_mscclpp.n + one->n_faults ? OK
 	    : keep(ctx, lint, &(Finding){ .kind = FINDING_VALID, .file = path });
 }

@@ -23,45 +23,9 @@ const char *const dictionary[] = { "{", "}", "[", "]", "\"name\":", "\"collectiv
 	"\"sem_acquire\"", "\"sem_release\"", "0", "1", "2", "16", "64", "32767", "-1", "131072", "4294967296",
 	"18446744073709551615", "1e9", "\xff", NULL };
 
-static const char label[] = "input";
-
-/* A plan that runs is written with all that is in it, so it reads as the same. */
-static void
-survives(Ctx *ctx, const Mscclpp *plan, const MscclppFindings *found)
-{
-	Text text = { 0 }, again = { 0 };
-	Mscclpp *copy;
-	MscclppFindings other;
-	mscclpp_write(plan, &text);
-	REQUIRE(!text.failed, "no memory");
-	REQUIRE(mscclpp_read(ctx, label, text.data, text.size, &copy) == OK, "%s\nfor what we wrote:\n%s",
-	    ctx->error.text, text.data);
-	mscclpp_write(copy, &again);
-	REQUIRE(again.size == text.size && memcmp(again.data, text.data, text.size) == 0, "%s\nbecame\n%s", text.data,
-	    again.data);
-	REQUIRE(mscclpp_check(ctx, label, copy, &other) == OK, "%s\nfor what we wrote:\n%s", ctx->error.text,
-	    text.data);
-	REQUIRE(other.root == found->root, "root %d became %d", found->root, other.root);
-	text_free(&text);
-	text_free(&again);
-}
-
-static void
-test_input(const uint8_t *data, size_t size)
-{
-	Ctx ctx;
-	Mscclpp *plan;
-	MscclppFindings found;
-	ctx_init(&ctx);
-	Status status = mscclpp_read(&ctx, label, (const char *)data, size, &plan);
-	if (status == OK)
-		status = mscclpp_check(&ctx, label, plan, &found);
-	if (status != OK) {
-		judge_refusal(&ctx, status, 1u << BAD_INPUT | 1u << LIMIT | 1u << UNVERIFIED, label);
-	} else {
-		n_accepted++;
-		outcome = (uint64_t)plan->n_gpus << 16 | (uint64_t)plan->gpu->n_blocks << 8 | (uint64_t)found.n;
-		survives(&ctx, plan, &found);
-	}
-	ctx_free(&ctx);
-}
+#define PROGRAM Mscclpp
+#define program_read mscclpp_read
+#define program_check mscclpp_check
+#define program_write mscclpp_write
+#define program_kind(p) (p)->gpu->n_blocks
+#include "foreign_program.h"

@@ -376,7 +376,7 @@ start(struct writer *w)
 static Status
 convert(struct writer *w)
 {
-	MscclFindings found;
+	RuleFindings found;
 	TRY(start(w));
 	TRY(segments_grid(w->ctx, w->sched, LIMIT_MSCCL_CHUNKS, "as offsets in MSCCL XML have 16 bits",
 	    &w->block_chunks, w->offset, w->count));

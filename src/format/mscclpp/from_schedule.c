@@ -229,13 +229,6 @@ copy_own(struct writer *w)
 
 /* ---- the plan ---- */
 
-static bool
-has_every_block(Collective coll, MscclppBuffer buffer)
-{
-	return coll == ALLTOALL || ((coll == ALLGATHER || coll == GATHER) && buffer == MSCCLPP_OUTPUT)
-	    || ((coll == REDUCESCATTER || coll == SCATTER) && buffer == MSCCLPP_INPUT);
-}
-
 /* Switch channels are made by all ranks together: each has those of all inputs, and of all outputs. */
 static Status
 add_switches(struct writer *w)
@@ -264,7 +257,7 @@ set_sizes(struct writer *w)
 	for (int g = 0; g < w->n; g++)
 		for (int b = 0; b < N_MSCCLPP_BUFFERS; b++) {
 			if (b != MSCCLPP_SCRATCH)
-				plan->gpu[g].chunks[b] = k * (has_every_block(coll, b) ? w->n : 1);
+				plan->gpu[g].chunks[b] = k * (mscclpp_has_every_block(coll, b) ? w->n : 1);
 			most = plan->gpu[g].chunks[b] > most ? plan->gpu[g].chunks[b] : most;
 		}
 	int64_t chunk = (int64_t)UINT32_MAX / (w->packets ? 4 : 1) / most / ALIGNMENT * ALIGNMENT;
@@ -383,7 +376,7 @@ start(struct writer *w)
 static Status
 convert(struct writer *w)
 {
-	MscclppFindings found;
+	RuleFindings found;
 	TRY(start(w));
 	TRY(check_in_place(w));
 	if (w->packets)

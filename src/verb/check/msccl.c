@@ -6,7 +6,7 @@
 
 /* Dialects for which there is no finding. */
 static unsigned
-loaders(const MscclFindings *found)
+loaders(const RuleFindings *found)
 {
 	unsigned refused = 0;
 	for (int i = 0; i < found->n; i++)
@@ -16,7 +16,7 @@ loaders(const MscclFindings *found)
 }
 
 static bool
-needs_slots(const MscclFindings *found)
+needs_slots(const RuleFindings *found)
 {
 	for (int i = 0; i < found->n; i++)
 		if (found->finding[i].rule == MSCCL_RULE_ONE_SLOT)
@@ -36,7 +36,7 @@ count(const Msccl *algo, int *blocks, int *steps)
 }
 
 static void
-put_text(const Msccl *algo, const MscclFindings *found, Text *out)
+put_text(const Msccl *algo, const RuleFindings *found, Text *out)
 {
 	char dialects[64];
 	int blocks, steps;
@@ -67,7 +67,7 @@ put_loaders(JsonWriter *w, unsigned dialects)
 }
 
 static void
-put_json(const char *path, const Msccl *algo, const MscclFindings *found, Text *out)
+put_json(const char *path, const Msccl *algo, const RuleFindings *found, Text *out)
 {
 	JsonWriter w = { .out = out };
 	int blocks, steps;
@@ -95,7 +95,7 @@ Status
 check_msccl(Ctx *ctx, const char *path, const Text *in, bool json, Text *summary)
 {
 	Msccl *algo;
-	MscclFindings found;
+	RuleFindings found;
 	TRY(msccl_read(ctx, "", in->data, in->size, &algo));
 	TRY(msccl_check(ctx, "", algo, &found));
 	if (json)

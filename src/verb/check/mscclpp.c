@@ -17,7 +17,7 @@ count(const Mscclpp *plan, int *blocks, int *ops)
 
 /* Without findings that the executor minds. */
 static bool
-is_loaded(const MscclppFindings *found)
+is_loaded(const RuleFindings *found)
 {
 	for (int i = 0; i < found->n; i++)
 		if (found->finding[i].rule == MSCCLPP_RULE_ZERO || found->finding[i].rule == MSCCLPP_RULE_SWITCH)
@@ -26,7 +26,7 @@ is_loaded(const MscclppFindings *found)
 }
 
 static void
-put_text(const Mscclpp *plan, const MscclppFindings *found, Text *out)
+put_text(const Mscclpp *plan, const RuleFindings *found, Text *out)
 {
 	int blocks, ops;
 	count(plan, &blocks, &ops);
@@ -43,7 +43,7 @@ put_text(const Mscclpp *plan, const MscclppFindings *found, Text *out)
 }
 
 static void
-put_json(const char *path, const Mscclpp *plan, const MscclppFindings *found, Text *out)
+put_json(const char *path, const Mscclpp *plan, const RuleFindings *found, Text *out)
 {
 	JsonWriter w = { .out = out };
 	int blocks, ops;
@@ -67,7 +67,7 @@ Status
 check_mscclpp(Ctx *ctx, const char *path, const Text *in, bool json, Text *summary)
 {
 	Mscclpp *plan;
-	MscclppFindings found;
+	RuleFindings found;
 	TRY(mscclpp_read(ctx, "", in->data, in->size, &plan));
 	TRY(mscclpp_check(ctx, "", plan, &found));
 	if (json)

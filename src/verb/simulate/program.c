@@ -34,7 +34,7 @@ static Status
 read_msccl(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Topology **whole, SimMsccl *out)
 {
 	Msccl *algo;
-	MscclFindings found;
+	RuleFindings found;
 	Topology *topo;
 	Schedule *sched;
 	SimPair *pair;
@@ -65,7 +65,7 @@ static Status
 read_mscclpp(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Topology **whole, SimMscclpp *out)
 {
 	Mscclpp *plan;
-	MscclppFindings found;
+	RuleFindings found;
 	Topology *topo;
 	Schedule *sched;
 	SimRoute *route;
