@@ -119,6 +119,8 @@ COMMANDS = {
     "check a plan of MSCCL++": ["check", f"{work}/plan.json"],
     "tune": ["tune", "-q", "-j", "1", "topologies/dgx1v.xml", "-g", f"{work}/three",
              "--collectives", "allreduce,broadcast", "--roots", "canonical", "--size", "1K-16M", "-o", "x.d"],
+    "rules for Open MPI": ["tune", "-q", "topologies/dgx1v.xml", "-l", "nvlink", "--collectives", "allreduce,broadcast",
+                           "--size", "1K,1M", "--format", "ompi-rules", "-o", "x.txt"],
     "groups of a job": ["job", "-q", "examples/jobs/dgx1v.json", "-o", "x.d"],
     "where ranks of a job are best": ["advise", "-q", "--job", f"{work}/pairs.json", "dgx1p", "-o", "x.txt"],
     "simulate groups of a job": ["simulate", "-q", f"{work}/groups", "--phase", "forward", "-o", "x.txt"],
