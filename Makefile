@@ -30,7 +30,8 @@ BASE = $(STRICT) $(WERROR) -D_GNU_SOURCE -DBLINK_VERSION='"$(VERSION)"' -Isrc -I
 DEPS = pkg-config libglpk-dev libxml2-dev libcjson-dev libmd-dev libnauty2-dev libhwloc-dev
 CHECK_DEPS = $(DEPS) libucx-dev build-essential clang python3 python3-jsonschema python3-yaml libxml2-utils mandoc locales \
 	git procps graphviz zsh fish
-FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium
+FULL_DEPS = $(CHECK_DEPS) iproute2 valgrind debhelper lintian chromium chromium-driver python3-selenium \
+	openmpi-bin libopenmpi-dev
 
 LIBS_MISSING := $(shell pkg-config --exists libxml-2.0 libcjson libmd hwloc 2>/dev/null || echo missing)
 DOC_CFLAGS := $(shell pkg-config --cflags libxml-2.0 libcjson 2>/dev/null)

@@ -16,7 +16,8 @@ RANKS, BACKWARDS, BITS = range(3)
 # each rank has trees of its own. LESS: no pair has more of ours, and the busiest one as many, since ours does not send
 # what a rank has.
 EXACT, POWER, PAIRS, LESS = range(4)
-# Open MPI's collectives and algorithms, by number, and ours.
+# Open MPI's collectives and algorithms, by number, and ours. Its linear alltoall is not here: what goes by persistent
+# requests is not counted.
 ALGORITHMS = {
     ("allreduce", 2): {3: ("recursive-doubling", RANKS, PAIRS), 4: ("ring", RANKS, EXACT),
                        6: ("halving-doubling", RANKS, POWER)},
@@ -27,7 +28,7 @@ ALGORITHMS = {
     ("reducescatter", 12): {2: ("halving-doubling", BITS, POWER), 3: ("ring", RANKS, EXACT)},
     ("gather", 9): {1: ("direct", RANKS, EXACT), 2: ("knomial", RANKS, EXACT)},
     ("scatter", 15): {1: ("direct", RANKS, EXACT), 2: ("knomial", RANKS, EXACT)},
-    ("alltoall", 3): {1: ("direct", RANKS, EXACT), 2: ("direct", RANKS, EXACT), 3: ("bruck", RANKS, EXACT)},
+    ("alltoall", 3): {2: ("direct", RANKS, EXACT), 3: ("bruck", RANKS, EXACT)},
 }
 
 
