@@ -386,3 +386,48 @@ sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes)
 		bytes[s] = part_of(sched, segment, length);
 	}
 }
+
+/* ---- blocks of lengths of their own ---- */
+
+/* No time is less than what the lengths prove, but for its last digits. */
+static Status
+bound_matrix(Ctx *ctx, const Schedule *sched, const int64_t *bytes, int64_t m, Schedule *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	int64_t *length;
+	double us;
+	TRY(TEMP(ctx, length, sched->topo->n_links));
+	for (int l = 0; l < sched->topo->n_links; l++)
+		length[l] = sched->matrix ? sched->matrix->length[l] : 1;
+	const ByteMatrix matrix = { .bytes = bytes, .length = length };
+	TRY(sched_matrix_bound(ctx, sched->topo->name, sched->topo, &matrix, &us));
+	int64_t time = (int64_t)(us * 1000 * PS_PER_NS * (1 - 1e-9));
+	*out = *sched;
+	out->bound.rate = sim_algorithm_rate(m, time > 0 ? time : 1);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+sim_prepare_matrix(Ctx *ctx, const Schedule *sched, const int64_t *bytes, SimPlan **out, int64_t *m)
+{
+	int n = sched->topo->n_ranks;
+	int64_t all = 0, *own;
+	Schedule *bounded;
+	if (sched->n_parts > 1)
+		return fail(ctx, INFEASIBLE, "%s: parts over several link classes: want a schedule without, for "
+		    "blocks of other lengths", sched->topo->name);
+	for (int i = 0; i < n * n; i++)
+		all += i % (n + 1) == 0 ? 0 : bytes[i];
+	*m = all > 0 ? (all - 1) / (n - 1) + 1 : 1;
+	TRY(NEW(ctx, bounded, 1));
+	TRY(bound_matrix(ctx, sched, bytes, *m, bounded));
+	TRY(sim_prepare(ctx, bounded, out));
+	TRY(NEW(ctx, own, (*out)->sched->n_segments));
+	for (int s = 0; s < (*out)->sched->n_segments; s++) {
+		const Segment *segment = &(*out)->sched->segment[s];
+		own[s] = part_of((*out)->sched, segment, bytes[sched_segment_block((*out)->sched, segment)]);
+	}
+	(*out)->bytes = own;
+	return OK;
+}

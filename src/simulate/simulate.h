@@ -181,6 +181,11 @@ typedef struct {
  * Fails: LIMIT more than LIMIT_TREE_EDGES edges, or what sched_split fails with. Cost: the links of all edges. */
 Status sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out);
 
+/* The same of an alltoall whose blocks have these bytes, n_ranks * n_ranks as of a ByteMatrix. *m: the message that has
+ * as many between ranks, by which rates are counted. The bound of (*out)->sched is one of these bytes: by the lengths
+ * of the schedule's own matrix, else by lengths of 1. Fails: also INFEASIBLE parts. */
+Status sim_prepare_matrix(Ctx *ctx, const Schedule *sched, const int64_t *bytes, SimPlan **out, int64_t *m);
+
 /* A schedule beside others, on links that they share. */
 typedef struct {
 	const SimPlan *plan;

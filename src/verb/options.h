@@ -72,7 +72,7 @@
 	    "MWU stops within X of the optimum, 0.001 to 0.49 (default 0.05)") \
 	X(OPT_TOLERANCE, "tolerance", 0, "X", COMPILE | BATCH, \
 	    "fewest trees within X of the optimum, 0 to 0.99 (default 0; 0.05 with --packing mwu)") \
-	X(OPT_MATRIX, "matrix", 0, "FILE", COMPILE, \
+	X(OPT_MATRIX, "matrix", 0, "FILE", COMPILE | SIMULATE, \
 	    "of an alltoall: plan for the bytes from each rank to each that FILE has, a line for each rank that " \
 	    "sends; the schedule serves any other, too") \
 	X(OPT_MAX_DEPTH, "max-depth", 0, "N", COMPILE | BATCH, \
@@ -203,6 +203,8 @@ enum {
 	X(OPT_CHUNK, SIMULATE, "simulate", "SIZE", "bytes of a chunk, as 64K; auto (default): the power of two that " \
 	    "takes least time; of an algorithm of MSCCL: bytes of a message, by default as its protocol has them; " \
 	    "not of a plan of MSCCL++, which has its own") \
+	X(OPT_MATRIX, SIMULATE, "simulate", "FILE", "of an alltoall: the bytes from each rank to each that FILE " \
+	    "has, a line for each rank that sends, in place of --size") \
 	X(OPT_BUDGET, SIMULATE, "simulate", "TIME", "end with exit status 4 and the number of steps when that takes " \
 	    "longer than TIME, as 10s or 500ms, default: 60m; the result does not depend on it") \
 	X(OPT_EXECUTOR, FIT, "fit", "NAME", "whose parameters: kernel, copy or host (default)") \

@@ -253,10 +253,19 @@ request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *g
 }
 
 Status
+request_bytes(Ctx *ctx, const char *path, int n, const int64_t **out)
+{
+	Text in = { 0 };
+	TRY(file_read(ctx, path, &in));
+	Status status = matrix_read(ctx, path, in.data ? in.data : "", in.size, n, out);
+	text_free(&in);
+	return status;
+}
+
+Status
 request_matrix(Ctx *ctx, const Options *opt, int n, Ask *ask)
 {
 	const char *path = opt->value[OPT_MATRIX];
-	Text in = { 0 };
 	if (!path)
 		return OK;
 	if (ask->coll != ALLTOALL)
@@ -265,10 +274,7 @@ request_matrix(Ctx *ctx, const Options *opt, int n, Ask *ask)
 	    || opt->value[OPT_PARETO] || opt->value[OPT_SIZE])
 		return fail(ctx, USAGE, "--matrix: want none of --algorithm, --hybrid, --max-depth, --max-trees, "
 		    "--tolerance, --pareto, --size and compact schedules with it");
-	TRY(file_read(ctx, path, &in));
-	Status status = matrix_read(ctx, path, in.data ? in.data : "", in.size, n, &ask->matrix);
-	text_free(&in);
-	return status;
+	return request_bytes(ctx, path, n, &ask->matrix);
 }
 
 /* ---- an Ask ---- */

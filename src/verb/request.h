@@ -56,6 +56,9 @@ Status request_root(Ctx *ctx, const Topology *machine, const int *gpu, int n, Co
 /* --matrix, of n ranks, as it goes with what is asked; or none. Fails: also as matrix_read. */
 Status request_matrix(Ctx *ctx, const Options *opt, int n, Ask *ask);
 
+/* The bytes that the file --matrix has, of n ranks. Fails: as matrix_read, IO. */
+Status request_bytes(Ctx *ctx, const char *path, int n, const int64_t **out);
+
 /* GPUs that forward, as Ask has them: "rest", or ids. gpu: the n ranks, which may not be among them.
  * Fails: BAD_INPUT no such GPU, or a rank. */
 Status request_relays(Ctx *ctx, const Topology *machine, const char *text, const int *gpu, int n, const char **out);

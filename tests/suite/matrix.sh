@@ -40,6 +40,37 @@ expect "libblink executes it" "$perf" "$work/moe.json" -b 64K -e 64K -n 1 -w 0
 BLINK_SCHEDULES=$work/moe.json "$build/tests/job/order" -n 8 uneven >"$work/log" 2>&1
 sed "s/^\(not \)\?ok /&$suite: for other bytes: /" "$work/log"
 
+# ---- simulated ----
+
+# simulated NAME FILE OPTION...: ps
+simulated() {
+	"$blinkc" simulate "$work/$1.json" --parameters "$work/free.json" --format json -o "$work/simulated.json" \
+		"${@:2}" || return
+	"$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sizes"][0]["time_ps"])' "$work/simulated.json"
+}
+echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0, "efficiency":
+	{ "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
+got=$(simulated star --matrix "$work/star.bytes" 2>&1)
+# 2 us, and the latency of two links, 1.7 us each.
+if [ "$got" = 5400000 ]; then ok "star: simulated in 5.4 us"; else not_ok "star: simulated: $got ps, want 5400000"; fi
+expect "schema of a simulation" oracle validate schemas/simulate.schema.json "$work/simulated.json"
+"$blinkc" -q dgx1v -c alltoall -o "$work/even.json"
+for _ in 1 2 3 4 5 6 7 8; do echo '65536 65536 65536 65536 65536 65536 65536 65536'; done >"$work/even.bytes"
+got="$(simulated even --matrix "$work/even.bytes" 2>&1), $(simulated even --size 512K 2>&1)"
+if [ "${got%, *}" = "${got#*, }" ]; then ok "equal blocks: as a message"; else not_ok "equal blocks: $got ps"; fi
+# What these bytes take by the links alone is the least, by paths for equal blocks as by those for the matrix.
+"$python" -c 'import json, sys; m = json.load(open(sys.argv[1]))["matrix"]; print(int(m["bound"] * 1e6))' \
+	"$work/moe.json" >"$work/least"
+least=$(cat "$work/least")
+own=$(simulated moe --matrix examples/moe-dgx1v.matrix 2>&1)
+even=$(simulated even --matrix examples/moe-dgx1v.matrix 2>&1)
+if "$python" -c 'import sys; least, own, even = map(int, sys.argv[1:])
+sys.exit(not least <= own < 1.3 * least < even)' "$least" "$own" "$even"; then
+	ok "the example: its own paths are faster"
+else
+	not_ok "the example: at least $least ps, simulated $own and $even"
+fi
+
 # ---- refused ----
 
 # refuses NAME WANT OPTION...
@@ -62,6 +93,19 @@ refuses "no bytes" "0 bytes between ranks: want 1 to 2^53" -g 0-2 -c alltoall --
 refuses "no number" "word:2: x: want a number" -g 0-2 -c alltoall --matrix "$work/word"
 refuses "another collective" "--matrix: want it with -c alltoall" -c allreduce --matrix "$work/zeros"
 refuses "another algorithm" "--matrix: want none of" -c alltoall --algorithm direct --matrix "$work/zeros"
+
+# not_simulated NAME WANT ARGUMENT...
+not_simulated() {
+	"$blinkc" simulate "${@:3}" >"$work/said" 2>&1
+	expect "simulate: $1" test $? = 2
+	expect "simulate: $1, the text" grep -qF -- "$2" "$work/said"
+}
+"$blinkc" -q dgx1v -g 0-3 -o "$work/reduced.json"
+not_simulated "another collective" "is a schedule of allreduce: want one of alltoall" "$work/reduced.json" \
+	--matrix "$work/even.bytes"
+not_simulated "a size" "--matrix: want no --size with it" "$work/even.json" --matrix "$work/even.bytes" --size 1M
+"$blinkc" simulate "$work/even.json" --matrix "$work/short" >"$work/out" 2>&1
+expect "simulate: of other ranks" test $? = 3
 
 # ---- against linear programs ----
 

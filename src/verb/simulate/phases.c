@@ -303,8 +303,8 @@ run_phase(Ctx *ctx, const Options *opt, const char *directory, const Phases *pha
 static Status
 check_options(Ctx *ctx, const Options *opt, const char *format, const Simulation *s)
 {
-	const char *option = opt->value[OPT_SIZE] ? "size" : opt->value[OPT_GPUS] ? "gpus"
-	    : opt->value[OPT_TOPOLOGY] ? "topology" : NULL;
+	const char *option = opt->value[OPT_SIZE] ? "size" : opt->value[OPT_MATRIX] ? "matrix"
+	    : opt->value[OPT_GPUS] ? "gpus" : opt->value[OPT_TOPOLOGY] ? "topology" : NULL;
 	if (option)
 		return fail(ctx, USAGE, "--%s: phases of a job have their sizes, GPUs and links", option);
 	if (s->p.cores || s->p.by_memory)

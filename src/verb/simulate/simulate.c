@@ -44,16 +44,37 @@ check_machine(Ctx *ctx, const Options *opt, const char *label, const Schedule *s
 	return match_schedule(ctx, label, machine, sched, &match);
 }
 
+/* Blocks of --matrix are one message. */
 static Status
-read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s, SimPlan **out)
+prepare_matrix(Ctx *ctx, const Options *opt, const char *label, const Schedule *sched, Sizes *sizes, SimPlan **out)
+{
+	const int64_t *bytes;
+	if (sched->coll != ALLTOALL)
+		return fail(ctx, USAGE, "--matrix: %s is a schedule of %s: want one of alltoall", label,
+		    collective_name(sched->coll));
+	if (opt->value[OPT_SIZE])
+		return fail(ctx, USAGE, "--matrix: want no --size with it: the matrix has the bytes");
+	TRY(request_bytes(ctx, opt->value[OPT_MATRIX], sched->topo->n_ranks, &bytes));
+	sizes->n = 1;
+	return sim_prepare_matrix(ctx, sched, bytes, out, &sizes->m[0]);
+}
+
+static Status
+read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, Sizes *sizes, Simulation *s)
 {
 	Schedule *sched;
+	SimPlan *plan;
 	if (opt->value[OPT_GPUS])
 		return fail(ctx, USAGE, "--gpus: %s is a schedule, which names its GPUs", label);
 	TRY(sched_read(ctx, label, in->data ? in->data : "", in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
 	TRY(check_machine(ctx, opt, label, sched, s));
-	return sim_prepare(ctx, sched, out);
+	if (opt->value[OPT_MATRIX])
+		TRY(prepare_matrix(ctx, opt, label, sched, sizes, &plan));
+	else
+		TRY(sim_prepare(ctx, sched, &plan));
+	s->plan = plan;
+	return OK;
 }
 
 /* Messages of an algorithm of MSCCL are as long as its protocol has them, unless another length is asked for; those of
@@ -80,18 +101,16 @@ read_program(Ctx *ctx, const Options *opt, const char *label, const Text *in, Si
 }
 
 static Status
-read_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, Simulation *s)
+read_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, Sizes *sizes, Simulation *s)
 {
-	SimPlan *plan;
 	if (opt->value[OPT_PHASE] || opt->value[OPT_OFFSET])
 		return fail(ctx, USAGE, "%s: %s has no phases: want what blinkc job -o writes",
 		    opt->value[OPT_PHASE] ? "--phase" : "--offset", label);
 	FileKind kind = file_kind(in->data, in->size);
-	if (kind == FILE_MSCCL || kind == FILE_MSCCLPP)
-		return read_program(ctx, opt, label, in, s);
-	TRY(read_schedule(ctx, opt, label, in, s, &plan));
-	s->plan = plan;
-	return OK;
+	if (kind != FILE_MSCCL && kind != FILE_MSCCLPP)
+		return read_schedule(ctx, opt, label, in, sizes, s);
+	return opt->value[OPT_MATRIX] ? fail(ctx, USAGE, "--matrix: %s is no schedule: want one of alltoall", label)
+	    : read_program(ctx, opt, label, in, s);
 }
 
 /* Of a directory of a job its phases. */
@@ -198,10 +217,10 @@ simulate_all(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *forma
 }
 
 static Status
-simulate_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, const Sizes *sizes, const char *format,
+simulate_one(Ctx *ctx, const Options *opt, const char *label, const Text *in, Sizes *sizes, const char *format,
     Simulation *s, Text *rows, Text *trace)
 {
-	TRY(read_one(ctx, opt, label, in, s));
+	TRY(read_one(ctx, opt, label, in, sizes, s));
 	if (opt->value[OPT_TRACE] && sizes->n != 1)
 		return fail(ctx, USAGE, "--trace: %d sizes: want one, by --size", sizes->n);
 	TRY(simulate_all(ctx, opt, sizes, format, s));
