@@ -46,7 +46,8 @@ sed "s/^\(not \)\?ok /&$suite: for other bytes: /" "$work/log"
 simulated() {
 	"$blinkc" simulate "$work/$1.json" --parameters "$work/free.json" --format json -o "$work/simulated.json" \
 		"${@:2}" || return
-	"$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sizes"][0]["time_ps"])' "$work/simulated.json"
+	"$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sizes"][0]["time_ps"])' \
+		"$work/simulated.json"
 }
 echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0, "efficiency":
 	{ "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
