@@ -1,6 +1,6 @@
 /* Plans, loaded by MSCCL++'s own loader and executed by its own kernel, compiled for the host: twins.hpp. Of each file:
- * "FILE: right", or what is not. Every GPU calls the plan several times, with other inputs, and does not wait for others
- * in between. Messages are small, and so are units of pipelines, so that there are several of both. */
+ * "FILE: right", or what is not. Every GPU calls the plan several times, with other inputs, and waits for no other in
+ * between. Messages are small, and so are units of pipelines, so that there are several of both. */
 #include <stubs.hpp>
 #include "execution_common.hpp"
 namespace mscclpp {
@@ -88,8 +88,8 @@ static void enter()
 	Gpu *g = current->block->gpu;
 	bool half = g->plan->doubleScratchBuffer && g->call % 2 == 1;
 	executionKernel<int32_t, LL16Packet, false>(g->rank, (int32_t *)g->input, (int32_t *)g->output,
-	    (int32_t *)g->temporary, half ? (uint32_t)(g->scratch / 2) : 0, 0, g->blocks.data(), g->semaphores.data(), 0,
-	    (uint32_t)g->call + 1);
+	    (int32_t *)g->temporary, half ? (uint32_t)(g->scratch / 2) : 0, 0, g->blocks.data(), g->semaphores.data(),
+	    0, (uint32_t)g->call + 1);
 	current->ended = true;
 	moved = true;
 	swapcontext(&current->context, &scheduler);
@@ -317,7 +317,8 @@ static void make_fibers(Gpu *g)
 {
 	g->device.resize((size_t)(&__stop_of_gpu - &__start_of_gpu));
 	for (size_t t = 0; t < g->blocks.size(); t++) {
-		g->block.push_back({ g, (unsigned)t, std::vector<char>((size_t)(&__stop_of_block - &__start_of_block)), 0, 0 });
+		std::vector<char> shared((size_t)(&__stop_of_block - &__start_of_block));
+		g->block.push_back({ g, (unsigned)t, shared, 0, 0 });
 		for (unsigned k = 0; k < THREADS; k++)
 			g->fiber.push_back(new Fiber{ &g->block.back(), k, {}, malloc(STACK), false, false });
 	}

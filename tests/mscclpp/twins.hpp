@@ -1,7 +1,7 @@
 /* Twins on the host of what the kernel of MSCCL++'s executor (src/core/include/execution_kernel.hpp) has on a GPU. A
  * thread is a fiber, which gives way where it waits; channels are counters in memory; a proxy is a list of what its
- * ports were told to do. Variables of a threadblock, and of a GPU, lie in sections of their own, which are exchanged when
- * another one goes on. execute.cc has the fibers. */
+ * ports were told to do. Variables of a threadblock, and of a GPU, lie in sections of their own, which are exchanged
+ * when another one goes on. execute.cc has the fibers. */
 #pragma once
 #include <cassert>
 #include <cstdint>
@@ -104,7 +104,8 @@ template <> struct DeviceHandle<BasePortChannel> {
 	Port *port;
 	void tell(MemoryId to, uint64_t at, MemoryId from, uint64_t from_at, uint64_t size, bool signals)
 	{
-		port->requests.push_back({ port->memory->at(to) + at, port->memory->at(from) + from_at, size, signals });
+		std::vector<char *> &memory = *port->memory;
+		port->requests.push_back({ memory.at(to) + at, memory.at(from) + from_at, size, signals });
 	}
 	void put(MemoryId to, uint64_t at, MemoryId from, uint64_t from_at, uint64_t size)
 	{
