@@ -148,6 +148,14 @@ expect "without one: what it says" grep -qF \
 
 # ---- an alltoall: a path for each pair of GPUs ----
 
+# Each of the 24 GPUs of a group has paths of its own; lengths prove the rate, in fractions that fit.
+"$blinkc" --synthetic "dragonfly:4x6x3@25" -c alltoall -o "$work/pairs.json" 2>"$work/err" ||
+	not_ok "456 GPUs at a dragonfly, alltoall: exit $?: $(cat "$work/err")"
+expect "456 GPUs at a dragonfly, alltoall: what lengths prove" \
+	grep -q "^bound       19.4727 GB/s, proven by lengths" "$work/err"
+expect "456 GPUs at a dragonfly, alltoall: at it" grep -qE "^ratio       (0.99999[0-9]|1.000)" "$work/err"
+expect "456 GPUs at a dragonfly, alltoall: valid" "$blinkc" check -q "$work/pairs.json"
+
 # pairs NAME GPUS MACHINE: at the bound, of which a cut is the proof; paths of all pairs from those of one GPU
 pairs() {
 	local n=$2

@@ -1,12 +1,13 @@
 /* All images of a path under a group load the links of an orbit equally, so a maximum concurrent flow (Shahrokhi and
- * Matula 1990) is a linear program of a row for each orbit of links, 6 of a torus in three dimensions. A column is a
- * path for every pair that begins at a representative (Dantzig and Wolfe 1960):
+ * Matula 1990) is a linear program of a row for each orbit of links, 6 of a torus in three dimensions, and one for each
+ * representative. A column is a path for every pair that begins at one of these (Dantzig and Wolfe 1960):
  *
- *     maximise    sum of x(c)
+ *     maximise    r
  *     such that   sum over columns c of uses(c, o) x(c) <= capacity(o)    for every orbit o of links, with dual y(o)
+ *                 r <= sum over columns c of representative v of x(c)     for every v
  *
- * where uses and capacity are those of all links of the orbit together. The next column has the cheapest paths under y,
- * in one search from each representative (Dijkstra) over switches and ranks, which then pass data on. Any y proves a
+ * where uses and capacity are those of all links of the orbit together. The next columns have the cheapest paths under
+ * y, in one search from each representative (Dijkstra) over switches and ranks, which then pass data on. Any y proves a
  * bound, as lengths of links: no rate exceeds sum of capacity * y / sum of distances. */
 #include "plan/pack/alltoall/path_columns.h"
 #include "base/array.h"
@@ -18,18 +19,22 @@
 /* MOST_FOUND: columns times pairs. MOST_STEPS: of the simplex method for a column. */
 enum { MOST_FOUND = 1 << 24, MOST_STEPS = 10000, FINE_PARTS = 1 << 20 };
 
+enum { RATE_COLUMN };	/* r, before those of paths */
+
 #define FINE_PRICE (1 << 30)
+#define COARSE_PRICE (1 << 24)	/* and less, where fractions of finer ones are too large */
 #define LEAST_GAIN 1e-9		/* of a column, relative */
 
 Status
 path_columns_new(struct path_columns *s)
 {
 	const Topology *topo = s->topo;
-	size_t m = (size_t)s->sym->n_orbits;
+	size_t m = (size_t)s->sym->n_orbits, n = (size_t)s->sym->n_representatives;
 	double mean = 0;
 	TRY(TEMP_EACH(s->ctx, m, s->capacity, s->orbit_price, s->bound_price));
-	TRY(TEMP_EACH(s->ctx, m, s->limit, s->entry, s->y, s->best_y, s->between));
-	TRY(TEMP(s->ctx, s->row, m));
+	TRY(TEMP_EACH(s->ctx, m + n, s->limit, s->entry, s->row));
+	TRY(TEMP_EACH(s->ctx, m, s->y, s->best_y, s->between));
+	TRY(TEMP(s->ctx, s->next, n));
 	TRY(TEMP(s->ctx, s->column, MOST_COLUMNS));
 	TRY(TEMP(s->ctx, s->price, topo->n_links));
 	TRY(TEMP(s->ctx, s->distance, topo->n_vertices));
@@ -46,7 +51,14 @@ path_columns_new(struct path_columns *s)
 		mean += (double)s->capacity[o] / (double)m;
 	for (size_t o = 0; o < m; o++)
 		s->limit[o] = (double)s->capacity[o] / mean;
-	return tableau_new(s->ctx, s->limit, s->sym->n_orbits, &s->tableau);
+	TRY(tableau_new(s->ctx, s->limit, (int)(m + n), &s->tableau));
+	for (size_t i = 0; i < n; i++) {
+		s->row[i] = (int)(m + i);
+		s->entry[i] = 1;
+	}
+	TRY(tableau_add(&s->tableau, s->row, s->entry, (int)n));
+	tableau_cost(&s->tableau, RATE_COLUMN, 1);
+	return OK;
 }
 
 /* ---- columns ---- */
@@ -95,29 +107,30 @@ take_path(struct path_columns *s, int demand, int to, struct path_column *c)
 	for (; *end >= 0; end = &s->known[*end].next) {
 		const struct known *k = &s->known[*end];
 		if (k->n == n && memcmp(s->link + k->first, link, (size_t)n * sizeof *link) == 0) {
-			c->found[demand] = *end;
+			c->found[demand % (topo->n_ranks - 1)] = *end;
 			return OK;
 		}
 	}
-	c->found[demand] = *end = s->n_known;
+	c->found[demand % (topo->n_ranks - 1)] = *end = s->n_known;
 	TRY(GROW_TEMP(s->ctx, s->known, s->n_known, s->known_room));
 	s->known[s->n_known++] = (struct known){ s->n_links, n, -1, 0 };
 	s->n_links += n;
 	return OK;
 }
 
-/* Cheapest paths of all demands, and s->distances. *good: false: some rank is not reached. */
+/* Cheapest paths of all demands in s->next, and s->distances. *good: false: some rank is not reached. */
 static Status
-find_column(struct path_columns *s, struct path_column *c, bool *good)
+find_columns(struct path_columns *s, bool *good)
 {
 	int demand = 0;
-	*c = (struct path_column){ 0 };
-	TRY(TEMP(s->ctx, c->found, s->n_demands));
-	TRY(TEMP(s->ctx, c->uses, s->sym->n_orbits));
 	s->distances = 0;
 	*good = true;
 	for (int i = 0; i < s->sym->n_representatives; i++) {
+		struct path_column *c = &s->next[i];
 		int from = s->sym->representative[i];
+		*c = (struct path_column){ .from = i };
+		TRY(TEMP(s->ctx, c->found, s->topo->n_ranks));
+		TRY(TEMP(s->ctx, c->uses, s->sym->n_orbits));
 		shortest_paths(&s->paths, from, false, s->distance, s->by);
 		for (int to = 0; to < s->topo->n_ranks && *good; to++) {
 			if (to == from)
@@ -156,39 +169,53 @@ keep_bound(struct path_columns *s)
 	return true;
 }
 
+/* Distances under whole prices of best_y up to `most`, which become those of links. */
 static void
-prove_small(struct path_columns *s)
+measure(struct path_columns *s, double most)
 {
-	for (int i = 0; i < N_SMALL_PRICES; i++) {
-		set_prices(s, s->best_y, path_small_price[i], false);
-		s->distances = 0;
-		for (int r = 0; r < s->sym->n_representatives; r++) {
-			shortest_paths(&s->paths, s->sym->representative[r], false, s->distance, NULL);
-			for (int to = 0; to < s->topo->n_ranks; to++)
-				s->distances += s->distance[to];
-		}
-		keep_bound(s);
+	set_prices(s, s->best_y, most, false);
+	s->distances = 0;
+	for (int r = 0; r < s->sym->n_representatives; r++) {
+		shortest_paths(&s->paths, s->sym->representative[r], false, s->distance, NULL);
+		for (int to = 0; to < s->topo->n_ranks; to++)
+			s->distances += s->distance[to];
 	}
+}
+
+/* What bound_price proves. *proof stays where it is as low. False: numbers are too large. */
+static bool
+make_bound(const struct path_columns *s, Bound *bound, Bound *proof)
+{
+	Frac unit;
+	Wide sum = price_sum(s, s->bound_price);
+	if (!frac_mul(s->bound, (Frac){ collective_shares(ALLTOALL, s->topo->n_ranks), 1 }, &bound->rate))
+		return false;
+	/* The sum of capacity * price is the rate. */
+	for (int l = 0; l < s->topo->n_links; l++)
+		if (!frac_make(s->bound_price[s->sym->link_orbit[l]], sum, &unit)
+		    || !frac_mul(unit, bound->rate, &bound->price[l]) || !frac_fits(bound->price[l]))
+			return false;
+	if (frac_cmp(bound->rate, proof->rate) < 0)
+		*proof = *bound;
+	return true;
 }
 
 Status
 path_columns_bound(struct path_columns *s, Bound *proof)
 {
 	Bound bound = { .kind = CERTIFICATE_LENGTHS };
-	Frac unit;
-	prove_small(s);
-	Wide sum = price_sum(s, s->bound_price);
-	if (!frac_mul(s->bound, (Frac){ collective_shares(ALLTOALL, s->topo->n_ranks), 1 }, &bound.rate)
-	    || frac_cmp(bound.rate, proof->rate) >= 0)
-		return OK;
 	TRY(NEW(s->ctx, bound.part, s->topo->n_vertices));
 	TRY(NEW(s->ctx, bound.price, s->topo->n_links));
-	/* The sum of capacity * price is the rate. */
-	for (int l = 0; l < s->topo->n_links; l++)
-		if (!frac_make(s->bound_price[s->sym->link_orbit[l]], sum, &unit)
-		    || !frac_mul(unit, bound.rate, &bound.price[l]) || !frac_fits(bound.price[l]))
+	for (int i = 0; i < N_SMALL_PRICES; i++) {
+		measure(s, path_small_price[i]);
+		keep_bound(s);
+	}
+	for (double most = COARSE_PRICE; !make_bound(s, &bound, proof) && most >= 1; most /= 8) {
+		measure(s, most);
+		s->bound = FRAC_ZERO;
+		if (!keep_bound(s))
 			return OK;
-	*proof = bound;
+	}
 	return OK;
 }
 
@@ -203,8 +230,9 @@ add_column(struct path_columns *s, const struct path_column *c)
 			s->row[n] = o;
 			s->entry[n++] = (double)c->uses[o] / s->n_demands;
 		}
+	s->row[n] = s->sym->n_orbits + c->from;
+	s->entry[n++] = -1;
 	TRY(tableau_add(&s->tableau, s->row, s->entry, n));
-	tableau_cost(&s->tableau, s->n_columns, 1);
 	s->column[s->n_columns++] = *c;
 	return OK;
 }
@@ -212,10 +240,13 @@ add_column(struct path_columns *s, const struct path_column *c)
 static double
 value_of(const struct path_columns *s)
 {
-	double value = 0;
-	for (int c = 0; c < s->n_columns; c++)
-		value += tableau_value(&s->tableau, c);
-	return value;
+	return tableau_value(&s->tableau, RATE_COLUMN);
+}
+
+static double
+value_of_column(const struct path_columns *s, int c)
+{
+	return tableau_value(&s->tableau, RATE_COLUMN + 1 + c);
 }
 
 static bool
@@ -224,10 +255,12 @@ gains(const struct path_columns *s, const struct path_column *c)
 	double cost = 0;
 	for (int o = 0; o < s->sym->n_orbits; o++)
 		cost += s->y[o] * (double)c->uses[o] / s->n_demands;
-	return cost * value_of(s) < 1 - LEAST_GAIN;
+	return cost * s->cost < tableau_price(&s->tableau, s->sym->n_orbits + c->from) * (1 - LEAST_GAIN) - LEAST_GAIN
+	    / s->sym->n_representatives;
 }
 
-static void
+/* Returns what all limits cost before. */
+static double
 scale(struct path_columns *s, double *y)
 {
 	double sum = 0;
@@ -235,55 +268,68 @@ scale(struct path_columns *s, double *y)
 		sum += s->limit[o] * y[o];
 	for (int o = 0; o < s->sym->n_orbits; o++)
 		y[o] /= sum;
+	return sum;
 }
 
 /* Cheapest paths where each link costs what it is slow. */
 static Status
-first_column(struct path_columns *s, bool *good)
+first_columns(struct path_columns *s, bool *good)
 {
-	struct path_column c;
 	for (int l = 0; l < s->topo->n_links; l++)
 		s->best_y[s->sym->link_orbit[l]] = 1 / (double)s->topo->link[l].capacity;
 	scale(s, s->best_y);
 	set_prices(s, s->best_y, FINE_PRICE, true);
-	TRY(find_column(s, &c, good));
+	TRY(find_columns(s, good));
 	keep_bound(s);
-	return *good ? add_column(s, &c) : OK;
+	for (int i = 0; i < s->sym->n_representatives && *good; i++)
+		TRY(add_column(s, &s->next[i]));
+	return OK;
 }
 
 /* Prices are half those of the basis and half those of the best bound, or else paths would keep away from the links
- * alone that the last column filled (Wentges 1997); where that finds nothing, those of the basis. *good: it gains. */
+ * alone that the last columns filled (Wentges 1997); where that finds nothing, those of the basis. *good: some gain. */
 static Status
-next_column(struct path_columns *s, bool *good)
+next_columns(struct path_columns *s, bool *good)
 {
 	for (int o = 0; o < s->sym->n_orbits; o++)
 		s->y[o] = tableau_price(&s->tableau, o);
-	scale(s, s->y);
+	s->cost = scale(s, s->y);
 	*good = false;
 	for (int smooth = 1; smooth >= 0 && !*good; smooth--) {
-		struct path_column c;
+		bool reached;
 		for (int o = 0; o < s->sym->n_orbits; o++)
 			s->between[o] = smooth ? (s->y[o] + s->best_y[o]) / 2 : s->y[o];
 		set_prices(s, s->between, FINE_PRICE, true);
-		TRY(find_column(s, &c, good));
+		TRY(find_columns(s, &reached));
 		if (keep_bound(s))
 			memcpy(s->best_y, s->between, (size_t)s->sym->n_orbits * sizeof *s->y);
-		*good = gains(s, &c);
-		if (*good)
-			TRY(add_column(s, &c));
+		for (int i = 0; i < s->sym->n_representatives; i++)
+			if (s->n_columns < MOST_COLUMNS && gains(s, &s->next[i])) {
+				TRY(add_column(s, &s->next[i]));
+				*good = true;
+			}
 	}
 	return OK;
 }
 
-/* x of the program as whole parts, of about `all`. *rate: of a demand; false: there is none. */
-static bool
-set_parts(struct path_columns *s, int all, Frac *rate)
+bool
+path_columns_parts(struct path_columns *s, int all, Frac *rate)
 {
 	double value = value_of(s);
-	Wide sum = 0, num = 0, den = 1;
-	for (int c = 0; c < s->n_columns; c++) {
-		s->column[c].parts = (int64_t)(tableau_value(&s->tableau, c) / value * all + 0.5);
-		sum += s->column[c].parts;
+	Wide num = 0, den = 1;
+	for (int i = 0; i < s->sym->n_representatives; i++) {
+		int most = -1;
+		int64_t left = all;
+		for (int c = 0; c < s->n_columns; c++) {
+			struct path_column *column = &s->column[c];
+			if (column->from != i)
+				continue;
+			column->parts = (int64_t)(value_of_column(s, c) / value * all + 0.5);
+			left -= column->parts;
+			most = most < 0 || column->parts > s->column[most].parts ? c : most;
+		}
+		if (most < 0 || (s->column[most].parts += left) < 0)
+			return false;
 	}
 	for (int o = 0; o < s->sym->n_orbits; o++) {
 		Wide load = 0;
@@ -294,7 +340,7 @@ set_parts(struct path_columns *s, int all, Frac *rate)
 			den = load;
 		}
 	}
-	return num > 0 && frac_make(num * sum, den, rate);
+	return num > 0 && value > 0 && frac_make(num * all, den, rate);
 }
 
 /* Those of the highest rate, and of these the fewest. */
@@ -306,12 +352,12 @@ choose_parts(struct path_columns *s, Frac *rate)
 	Frac one;
 	*rate = FRAC_ZERO;
 	for (size_t i = 0; i < sizeof few / sizeof *few; i++)
-		if (set_parts(s, few[i], &one) && frac_cmp(one, *rate) > 0) {
+		if (path_columns_parts(s, few[i], &one) && frac_cmp(one, *rate) > 0) {
 			*rate = one;
 			best = few[i];
 		}
 	if (best)
-		set_parts(s, best, rate);
+		path_columns_parts(s, best, rate);
 }
 
 Status
@@ -319,17 +365,17 @@ path_columns_find(struct path_columns *s, Frac top, Frac *rate)
 {
 	bool good;
 	*rate = FRAC_ZERO;
-	TRY(first_column(s, &good));
+	TRY(first_columns(s, &good));
 	while (good) {
 		int steps = MOST_STEPS;
 		if (!tableau_solve(&s->tableau, &steps))
 			return OK;
 		choose_parts(s, rate);
 		if (frac_cmp(*rate, top) >= 0 || frac_cmp(*rate, s->bound) >= 0 || s->n_columns == MOST_COLUMNS
-		    || (int64_t)(s->n_columns + 1) * s->n_demands > MOST_FOUND
+		    || (int64_t)(s->n_columns + 1) * s->topo->n_ranks > MOST_FOUND
 		    || progress(s->ctx, "paths of %d GPUs: round %d", s->topo->n_ranks, s->n_columns) <= 0)
 			return OK;
-		TRY(next_column(s, &good));
+		TRY(next_columns(s, &good));
 	}
 	return OK;
 }

@@ -6,7 +6,7 @@
 #include "graph/shortest.h"
 #include "plan/pack/lp/tableau.h"
 
-enum { MOST_COLUMNS = 1000 };
+enum { MOST_COLUMNS = 4000 };
 
 /* A path of a demand: links[first] to links[first + n - 1]. */
 struct known {
@@ -14,9 +14,10 @@ struct known {
 	int64_t weight;		/* parts of the columns that have it */
 };
 
-/* A path for each demand. */
+/* A path for each demand of a representative. */
 struct path_column {
-	int *found;		/* number of the known path */
+	int from;		/* the representative */
+	int *found;		/* n_ranks - 1: number of the known path */
 	int64_t *uses;		/* of the links of each orbit, by paths of representatives */
 	int64_t parts;		/* of the packing */
 };
@@ -33,6 +34,7 @@ struct path_columns {
 	int64_t *price, *distance;	/* of links; of vertices from the source */
 	int *by;			/* the link that enters each vertex */
 	Wide distances;			/* from representatives to all ranks */
+	struct path_column *next;	/* of each representative */
 
 	/* What it found. */
 	int *head;		/* of each demand: its known paths, in the order in which they were found */
@@ -47,6 +49,7 @@ struct path_columns {
 	double *limit, *entry;		/* of each orbit: its row; of a column */
 	int *row;
 	double *y, *best_y, *between;	/* duals, which cost all limits 1: of the basis; of the best bound; of both */
+	double cost;			/* of all limits under the duals of the basis */
 	int64_t *orbit_price, *bound_price;	/* of links of each orbit: current; of the best bound */
 	Frac bound;			/* of the rate of a demand, by lengths */
 };
@@ -56,6 +59,10 @@ Status path_columns_new(struct path_columns *s);	/* ctx, topo, sym and n_demands
 /* Columns until none gains, or until the rate of a demand, in *rate, is at `top`. FRAC_ZERO: some rank is not
  * reached. Each has its parts, which are few where few have this rate. */
 Status path_columns_find(struct path_columns *s, Frac top, Frac *rate);
+
+/* The solution as `all` parts of each representative; what rounding leaves is for its largest column. *rate: of a
+ * demand; false: there is none. */
+bool path_columns_parts(struct path_columns *s, int all, Frac *rate);
 
 /* What lengths prove; *proof stays where it is as low. */
 Status path_columns_bound(struct path_columns *s, Bound *proof);

@@ -17,14 +17,18 @@
 
 #include <string.h>
 
+enum { COARSE_PARTS = 64 };
+
 /* ---- the packing ---- */
 
 static int
 count_kept(struct path_columns *s)
 {
 	int n = 0;
+	for (int k = 0; k < s->n_known; k++)
+		s->known[k].weight = 0;
 	for (int c = 0; c < s->n_columns; c++)
-		for (int d = 0; d < s->n_demands; d++)
+		for (int d = 0; d < s->topo->n_ranks - 1; d++)
 			s->known[s->column[c].found[d]].weight += s->column[c].parts;
 	for (int k = 0; k < s->n_known; k++)
 		n += s->known[k].weight > 0;
@@ -168,7 +172,11 @@ pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing
 		return OK;
 	TRY(path_columns_find(&s, top, &rate));
 	kept = rate.num > 0 ? count_kept(&s) : 0;
-	if (kept > 0 && kept <= LIMIT_TREES && kept * sym->size <= LIMIT_PATH_IMAGES)
+	/* Where these are too many, fewer columns have a lower rate. */
+	const int64_t most = LIMIT_PATH_IMAGES / sym->size < LIMIT_TREES ? LIMIT_PATH_IMAGES / sym->size : LIMIT_TREES;
+	for (int parts = COARSE_PARTS; kept > most && parts >= 1; parts /= 2)
+		kept = path_columns_parts(&s, parts, &rate) ? count_kept(&s) : kept;
+	if (kept > 0 && kept <= most)
 		TRY(make_packing(&s, (int)kept, out));
 	if (*out)
 		TRY(path_columns_bound(&s, proof));
