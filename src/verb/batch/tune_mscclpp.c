@@ -174,7 +174,9 @@ tune_mscclpp_check(Ctx *ctx, const Options *opt, Batch *b)
 			    : "those without a root, which MSCCL++ does not look at");
 	if (sizes->m[sizes->n - 1] > INT32_MAX)
 		return fail(ctx, USAGE, "--size: want sizes below 2G, as MSCCL++ reads their limits");
-	if (b->n_jobs != 1 || b->distinct)
+	if (b->distinct)
+		return fail(ctx, USAGE, "--distinct: want none with --format mscclpp, which is for one set of GPUs");
+	if (b->n_jobs != 1)
 		return fail(ctx, USAGE, "%d sets of GPUs: --format mscclpp: want one set, whose plans are registered",
 		    b->n_jobs);
 	for (int i = 1; i < b->job->n; i++)
