@@ -280,6 +280,9 @@ fi
 expect_exit "without one of 768 GPUs, alltoall" 4 "$blinkc" --synthetic "server:96 gpu:8 switch:300 net:25" --without \
 	s5/gpu3 -c alltoall -o "$work/x.json"
 expect "without one of 768 GPUs, alltoall: what it says" grep -qF "alltoall over 767 " "$work/err"
+# Of a mesh its shortest paths alone have too many edges: it is not planned first.
+expect_exit "a mesh of 36 x 18, alltoall" 4 bash -c "ulimit -t 3; exec '$blinkc' --synthetic 'torus:36x18@25 open:2' \
+	--without s5/gpu0 -c alltoall -o '$work/x.json'"
 
 # What no planner serves is refused before a bound is searched for, which would take minutes of a maximum flow for each
 # GPU. refused_soon NAME COLLECTIVE WHAT

@@ -321,6 +321,31 @@ share_demands(struct paths *p, bool detours, struct share *share)
 }
 
 static Status
+fail_edges(const struct paths *p, int64_t edges)
+{
+	return fail(p->ctx, LIMIT, "%s: alltoall over %d ranks: %lld edges: want at most %d", p->topo->name, p->n_ranks,
+	    (long long)edges, LIMIT_TREE_EDGES);
+}
+
+/* Over direct links no paths have fewer edges than shortest ones. */
+static Status
+check_edges(struct paths *p)
+{
+	int64_t edges = 0;
+	if (p->topo->n_vertices > p->n_ranks)
+		return OK;
+	for (int l = 0; l < p->n_links; l++)
+		p->price[l] = 1;
+	paths_use_prices(p);
+	for (int from = 0; from < p->n_ranks; from++) {
+		paths_from(p, from);
+		for (int to = 0; to < p->n_ranks; to++)
+			edges += p->distance[to];
+	}
+	return edges > LIMIT_TREE_EDGES ? fail_edges(p, edges) : OK;
+}
+
+static Status
 make_packing(struct paths *p, bool detours, Packing **out)
 {
 	struct share *share;
@@ -341,8 +366,7 @@ make_packing(struct paths *p, bool detours, Packing **out)
 	if (detours && pack->n_trees > LIMIT_TREES)
 		return make_packing(p, false, out);
 	if (edges > LIMIT_TREE_EDGES)
-		return fail(p->ctx, LIMIT, "%s: alltoall over %d ranks: %lld edges: want at most %d", p->topo->name,
-		    p->n_ranks, (long long)edges, LIMIT_TREE_EDGES);
+		return fail_edges(p, edges);
 	if (!pack_widest_unit(p->topo, pack, load, &pack->unit) || !frac_fits(pack->unit))
 		return OK;
 	*out = pack;
@@ -468,6 +492,7 @@ static Status
 plan_paths(struct paths *p, Packing **out)
 {
 	bool detours;
+	TRY(check_edges(p));
 	TRY(paths_start(p));
 	if (p->reached)
 		return make_packing(p, false, out);
