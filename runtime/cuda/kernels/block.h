@@ -35,7 +35,7 @@ enum {
 	LOOKS = 4,			/* at a flag, before others of the list */
 	ROUNDS = ON_GPU ? 64 : 1,	/* of the list without effect, before `stop` is: it is in memory of the host */
 	N_SETTERS = ON_GPU ? GPU_SETTERS : 1,	/* threads */
-	SHARE_ROUNDS = 4,		/* of a vector of each thread */
+	SHARE_ROUNDS = 4,		/* of an access of each thread */
 	HELD = 256,			/* lanes of a block whose addresses are in its memory */
 	WORKERS = 1, SETTERS = 2,	/* barriers */
 	END = 1 << 30,

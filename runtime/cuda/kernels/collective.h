@@ -79,18 +79,21 @@ run_packets(struct block *b, enum operation op, struct waiting *w)
 
 /* The share of the own block, where the list has nothing else and it is short: rounds of the list take longer. */
 FN bool
-share_is_moved(const struct block *b, enum operation op)
+share_is_moved(const struct block *b)
 {
 	const struct strip *s = &b->strip[b->n_tasks];
 	if (b->n_strips == b->n_tasks)
 		return true;
-	if (s->bytes > SHARE_ROUNDS * VECTOR * (int64_t)all_threads())
+	unsigned unit = unit_of(s->own, s->output, s->bytes) == VECTOR ? VECTOR : 4, step = unit * all_threads();
+	if (s->bytes > SHARE_ROUNDS * (int64_t)step || unit_of(s->own, s->output, s->bytes) < unit || s->scales
+	    || s->divides)
 		return false;
-	unsigned whole = unit_of(s->own, s->output, 0), rest = unit_of(s->own, s->output, s->bytes);
 	NOT_UNROLLED
-	for (int64_t i = this_thread(); i * VECTOR < s->bytes; i += all_threads()) {
-		int64_t bytes = least(VECTOR, s->bytes - i * VECTOR);
-		move_vector(b, s, 0, i, bytes, bytes == VECTOR ? whole : rest, op);
+	for (int64_t at = unit * this_thread(); at < s->bytes; at += step) {
+		if (unit == VECTOR)
+			store16(s->output + at, load16(s->own + at));
+		else
+			store4(s->output + at, load4(s->own + at));
 	}
 	return true;
 }
@@ -244,7 +247,7 @@ run_call(struct block *memory, enum operation op, uint64_t calls, uint32_t stopp
 	if (b->stopped)
 		return;
 	bool good = open_strips(b, late, &w) && (!packets || run_packets(b, op, &w));
-	if (good && !(packets && share_is_moved(b, op)))
+	if (good && !(packets && share_is_moved(b)))
 		good = run_list(b, op, &w);
 	if (!good && this_thread() == 0)
 		store4_fresh(&b->call.state->stopped, 1);
