@@ -56,7 +56,7 @@ open_strips(struct block *b, bool late, struct waiting *w)
 	return true;
 }
 
-/* Every strip of the list, one after the other; then nothing of it is left but the share of the own block. */
+/* Every strip of the list, one after the other. */
 FN bool
 run_packets(struct block *b, enum operation op, struct waiting *w)
 {
@@ -71,10 +71,17 @@ run_packets(struct block *b, enum operation op, struct waiting *w)
 		if (!move_packets(b, s, op, w))
 			return false;
 	}
+	return true;
+}
+
+/* Of the list nothing is left but the share of the own block. */
+FN void
+leave_share(struct block *b)
+{
+	barrier();
 	for (int i = (int)this_thread(); i < b->n_tasks; i += (int)all_threads())
 		b->strip[i].n_chunks = 0;
 	barrier();
-	return true;
 }
 
 /* The share of the own block, where the list has nothing else and it is short: rounds of the list take longer. */
@@ -247,7 +254,11 @@ run_call(struct block *memory, enum operation op, uint64_t calls, uint32_t stopp
 	if (b->stopped)
 		return;
 	bool good = open_strips(b, late, &w) && (!packets || run_packets(b, op, &w));
-	if (good && !(packets && share_is_moved(b)))
+	if (good && packets && !share_is_moved(b)) {
+		leave_share(b);
+		packets = false;
+	}
+	if (good && !packets)
 		good = run_list(b, op, &w);
 	if (!good && this_thread() == 0)
 		store4_fresh(&b->call.state->stopped, 1);
