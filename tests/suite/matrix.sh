@@ -42,7 +42,7 @@ sed "s/^\(not \)\?ok /&$suite: for other bytes: /" "$work/log"
 
 # ---- simulated ----
 
-# simulated NAME FILE OPTION...: ps
+# simulated NAME OPTION...: ps
 simulated() {
 	"$blinkc" simulate "$work/$1.json" --parameters "$work/free.json" --format json -o "$work/simulated.json" \
 		"${@:2}" || return
@@ -58,6 +58,8 @@ expect "schema of a simulation" oracle validate schemas/simulate.schema.json "$w
 "$blinkc" -q dgx1v -c alltoall -o "$work/even.json"
 for _ in 1 2 3 4 5 6 7 8; do echo '65536 65536 65536 65536 65536 65536 65536 65536'; done >"$work/even.bytes"
 got="$(simulated even --matrix "$work/even.bytes" 2>&1), $(simulated even --size 512K 2>&1)"
+simulated even --matrix "$work/even.bytes" >"$work/log" 2>&1
+expect "equal blocks: bytes of that message" grep -q '"bytes": 524288,' "$work/simulated.json"
 if [ "${got%, *}" = "${got#*, }" ]; then ok "equal blocks: as a message"; else not_ok "equal blocks: $got ps"; fi
 # What these bytes take by the links alone is the least, by paths for equal blocks as by those for the matrix.
 "$python" -c 'import json, sys; m = json.load(open(sys.argv[1]))["matrix"]; print(int(m["bound"] * 1e6))' \
