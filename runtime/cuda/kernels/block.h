@@ -36,7 +36,7 @@ enum {
 	ROUNDS = ON_GPU ? 64 : 1,	/* of the list without effect, before `stop` is: it is in memory of the host */
 	N_SETTERS = ON_GPU ? GPU_SETTERS : 1,	/* threads */
 	SHARE_ROUNDS = 4,		/* of an access of each thread */
-	HELD = 256,			/* lanes of a block whose addresses are in its memory */
+	HELD = ON_GPU ? 256 : 8,	/* lanes of a block whose addresses it keeps; twins have more */
 	WORKERS = 1, SETTERS = 2,	/* barriers */
 	END = 1 << 30,
 	NS_LONG = 1000000
@@ -57,7 +57,7 @@ struct strip {
 	bool scales, divides;
 	uint8_t shape;			/* of the task; 0: any */
 	int32_t held;			/* its first lane in block.held; -1: they are not there */
-	int32_t empty, empty_end;	/* strips of the segment that it has to say of that they are empty */
+	int32_t empty, empty_end;	/* empty strips of its segment: it leaves word that nobody reads them */
 };
 
 /* A lane of a strip, as the call needs it. */
