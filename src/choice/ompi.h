@@ -23,7 +23,7 @@ typedef struct {
 	int64_t time, least;	/* ps at `from`: ChoicePoint */
 } OmpiRule;
 
-/* Of a collective over so many ranks. */
+/* For a collective over n_ranks ranks. */
 typedef struct {
 	Collective coll;
 	int n_ranks, n;

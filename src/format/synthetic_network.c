@@ -72,9 +72,9 @@ put_torus(JsonWriter *w, const struct synthetic_network *net, int ports)
  * Kim et al. 2008, "Technology-Driven, Highly-Scalable Dragonfly Topology": p GPUs at each router, a routers in a
  * group, all joined, h links of each router to other groups. Shpiner et al. 2017, "Dragonfly+: Low Cost Topology for
  * Scaling Datacenters": a group has leaves, at which GPUs are, and spines, which lead to other groups; each leaf is
- * joined to each spine. Links of a group to others are numbered; link j goes to the group that is 1 + j mod (g - 1)
- * further, where it is a link with the same j / (g - 1), so that groups are alike and each two are joined equally; what
- * is left of a group's links after whole turns is not used. */
+ * joined to each spine. Of g groups, link j of one to others leads to the group whose number is 1 + j mod (g - 1)
+ * higher, mod g, and ends at a link of that group with the same quotient j / (g - 1). So groups are alike, and every
+ * two are joined by as many links. Links of a group beyond the last multiple of g - 1 are not used. */
 
 struct group {
 	int leaves, ports;	/* GPUs of each leaf */
