@@ -177,6 +177,7 @@ count_entries(struct grower *g, const Symmetry *sym)
 		entries += each[o];
 	}
 	g->by_links = entries >= MOST_ENTRIES;
+	g->n_looks = g->by_links ? topo->n_links : entries;
 	arena_release(&g->ctx->scratch, mark);
 	return OK;
 }

@@ -14,6 +14,7 @@ struct grower {
 	struct hub *hub;	/* of each vertex: of ranks unused */
 	bool by_links;		/* entries are not listed: */
 	struct label *label;	/* of each vertex: of ranks unused */
+	int64_t n_looks;	/* at entries or links, for a tree */
 	int64_t *distance;	/* of each vertex, during a search */
 	int *mark, *opposite;	/* of each vertex: the last search; of each link: the one back, -1: none */
 	bool *reached;		/* of each rank */

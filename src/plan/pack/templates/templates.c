@@ -14,12 +14,14 @@
 
 enum {
 	ROUNDS = 12,
-	MOST_ROUNDS = 48,	/* where a linear program chooses from all of their trees */
+	MOST_ROUNDS = 256,	/* where a linear program chooses from all of their trees */
 	IDLE_ROUNDS = 8,	/* of these: the rate is no higher after them */
-	MOST_LOOKS = 1 << 28,	/* at entries or links of all trees in as many rounds: a few seconds; beyond it there
+	MOST_LOOKS = INT32_MAX,	/* at entries or links of all trees in as many rounds: some seconds; beyond it there
 				 * are ROUNDS */
+	MOST_CELLS = 1 << 25,	/* likewise: orbits times trees */
 	PRICE_BITS = 28, STEEP = 15,
-	SMALL = 4096		/* prices of loads beside those of the linear program are as many times less */
+	SMALL_BITS = 12		/* prices of loads beside those of the linear program are as many times less; where
+				 * the rate is no higher any more, as many again */
 };
 
 struct rounds {
@@ -33,6 +35,7 @@ struct rounds {
 	int64_t *load;		/* of each orbit: uses by representatives, so far */
 	int64_t *capacity;	/* of all links of an orbit */
 	Packing *pack;
+	int most, idle;		/* rounds at most; how many of the last ones found no higher rate */
 	int n_kept;		/* trees of the rounds with the highest rate */
 	Frac best;		/* their rate for a demand; of an allreduce for one image of each tree */
 	int64_t *uses;		/* [tree * orbits + orbit]: of all images; NULL: there are too many orbits */
@@ -65,7 +68,8 @@ price_loads(struct rounds *r)
 	}
 }
 
-/* Prices of the linear program, and what tells trees of one price from each other: a small part of the other ones. */
+/* Prices of the linear program, and what tells trees of one price from each other: a small part of the other ones. A
+ * part that is too large for the last trees, whose prices differ by little, is smaller after rounds without them. */
 static void
 price_duals(struct rounds *r)
 {
@@ -74,8 +78,9 @@ price_duals(struct rounds *r)
 	for (int o = 0; o < r->sym->n_orbits; o++)
 		most = r->dual[o] > most ? r->dual[o] : most;
 	price_loads(r);
+	int bits = r->idle < IDLE_ROUNDS / 4 ? SMALL_BITS : 2 * SMALL_BITS;
 	for (int l = 0; l < topo->n_links; l++)
-		r->base[l] = r->base[l] / SMALL + 1
+		r->base[l] = (r->base[l] >> bits) + 1
 		    + (int64_t)(r->dual[r->sym->link_orbit[l]] / most * (1 << PRICE_BITS));
 }
 
@@ -106,13 +111,15 @@ new_rounds(struct rounds *r, Packing *pack)
 	for (int l = 0; l < topo->n_links; l++)
 		r->capacity[r->sym->link_orbit[l]] += topo->link[l].capacity;
 	TRY(grower_new(r->ctx, topo, r->sym, r->price, &r->g));
-	int roots = roots_of(r);
-	size_t most = MOST_ROUNDS * (size_t)roots;
+	int roots = roots_of(r), orbits = r->sym->n_orbits;
+	int64_t each = (r->g.n_looks + topo->n_ranks) * roots, cells = (int64_t)roots * orbits;
+	bool solves = orbits + roots <= TEMPLATE_ROWS;
+	int64_t most = MOST_LOOKS / each < MOST_CELLS / cells ? MOST_LOOKS / each : MOST_CELLS / cells;
+	r->most = !solves || most < ROUNDS ? ROUNDS : most < MOST_ROUNDS ? (int)most : MOST_ROUNDS;
 	*pack = (Packing){ .unit = FRAC_ONE, .symmetry = r->sym };
-	TRY(pack_room(r->ctx, most, true, pack));
+	TRY(pack_room(r->ctx, (size_t)r->most * (size_t)roots, true, pack));
 	r->pack = pack;
-	return r->sym->n_orbits + roots <= TEMPLATE_ROWS
-	    ? TEMP(r->ctx, r->uses, most * (size_t)r->sym->n_orbits) : OK;
+	return solves ? TEMP(r->ctx, r->uses, (size_t)r->most * (size_t)cells) : OK;
 }
 
 /* A tree of the representative, and what all images load with it. images: ranks of its orbit. */
@@ -256,14 +263,6 @@ is_near(Frac rate, Frac top)
 	return frac_double(rate) >= frac_double(top) * (1 - RATE_ROUNDING);
 }
 
-/* `least`, or more where the linear program has use for them, and trees grow soon. */
-static int
-most_rounds(const struct rounds *r, int least)
-{
-	int64_t looks = r->g.by_links ? r->topo->n_links : r->g.n_entries;
-	return r->uses && (looks + r->topo->n_ranks) * roots_of(r) <= MOST_LOOKS / MOST_ROUNDS ? MOST_ROUNDS : least;
-}
-
 Status
 pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound, Packing **out)
 {
@@ -280,7 +279,7 @@ pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective c
 		return OK;
 	int64_t images = (int64_t)sym->size * roots_of(&r);
 	int rounds = ROUNDS < LIMIT_IMAGES / images ? ROUNDS : (int)(LIMIT_IMAGES / images);
-	for (int i = 1, idle = 0; (i <= rounds || (i <= most_rounds(&r, rounds) && idle < IDLE_ROUNDS)) && good
+	for (int i = 1; (i <= rounds || (i <= r.most && r.uses && r.idle < IDLE_ROUNDS)) && good
 	    && (i == 1 || !is_near(r.best, top))
 	    && progress(ctx, "trees of %d GPUs: round %d", topo->n_ranks, i) > 0; i++) {
 		Frac before = r.best;
@@ -289,8 +288,10 @@ pack_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective c
 			keep_rounds(&r, i);
 		if (good && i > 1 && !is_near(r.best, top))
 			TRY(keep_weights(&r));
-		idle = frac_cmp(before, r.best) < 0 ? 0 : idle + 1;
+		r.idle = frac_cmp(before, r.best) < 0 ? 0 : r.idle + 1;
 	}
+	log_verbose(ctx, "templates: %d trees, %d orbits of links, %.9g of the bound", pack.n_trees, sym->n_orbits,
+	    frac_double(r.best) / frac_double(top));
 	if (r.n_kept > 0)
 		TRY(sort_by_demand(&r, out));
 	arena_release(&ctx->scratch, mark);

@@ -3,14 +3,14 @@
  *     max r    trees of each demand >= r    loads of orbits <= capacities
  *
  * in doubles, whose vertices have no more trees than rows are tight. Its weights are parts of r with small denominators
- * as a rule, as where trees go over seven rails in turn: these are looked for, and else weights are rounded to parts of
- * MOST_PARTS. So weights are whole numbers, and the rate that they have is counted from them. */
+ * as a rule, as where trees go over seven rails in turn: these are looked for, and else weights are rounded to as many
+ * parts as loads have bits for. So weights are whole numbers, and the rate that they have is counted from them. */
 #include "plan/pack/lp/tableau.h"
 #include "plan/pack/templates/weights.h"
 
 #include <math.h>
 
-enum { MOST_STEPS = 4096, MOST_FACTOR = 1 << 12, MOST_PARTS = 1 << 30 };
+enum { MOST_STEPS = 4096, MOST_FACTOR = 1 << 12, MOST_PARTS = 1 << 30, ROUND_BITS = 36 };
 
 #define EXACT 1e-8		/* of a full link: by which a multiple of a weight may differ from a whole number */
 
@@ -21,6 +21,7 @@ struct program {
 	int *row;		/* of each orbit that is used; -1: of the others */
 	int n_link_rows, *index;
 	double *entry, *part;	/* of each tree: its part of r */
+	int64_t most_load;	/* of a tree on an orbit */
 };
 
 /* What all images of a tree have on an orbit, by its capacity. */
@@ -59,8 +60,11 @@ add_columns(struct program *p)
 	TRY(TEMP(p->ctx, p->entry, m));
 	TRY(TEMP(p->ctx, p->part, pool->n));
 	for (int t = 0; t < pool->n; t++)
-		for (int o = 0; o < pool->n_orbits; o++)
+		for (int o = 0; o < pool->n_orbits; o++) {
+			int64_t load = pool->load[(size_t)t * (size_t)pool->n_orbits + (size_t)o];
 			most = fmax(most, load_of(pool, t, o));
+			p->most_load = load > p->most_load ? load : p->most_load;
+		}
 	for (int d = 0; d < pool->n_demands; d++) {
 		p->index[d] = p->n_link_rows + d;
 		p->entry[d] = 1;
@@ -82,9 +86,19 @@ add_columns(struct program *p)
 	return OK;
 }
 
+/* As many as the sum of all loads has bits for. */
+static int64_t
+round_parts(const struct program *p)
+{
+	int64_t parts = INT64_C(1) << ROUND_BITS;
+	while (parts > INT64_MAX / 2 / p->most_load / p->pool->n_demands)
+		parts /= 2;
+	return parts;
+}
+
 /* The fewest parts of which all weights are whole numbers, as nearly as doubles tell: tree after tree the least factor
- * that makes its weight one. Else MOST_PARTS. */
-static int
+ * that makes its weight one. Else more. */
+static int64_t
 count_parts(const struct program *p)
 {
 	double exact = EXACT / fmax(1, tableau_value(&p->tableau, 0));
@@ -95,7 +109,7 @@ count_parts(const struct program *p)
 		while (rest >= exact && ++factor <= MOST_FACTOR)
 			rest = fabs(weight * factor - nearbyint(weight * factor));
 		if (factor > MOST_FACTOR || factor > MOST_PARTS / parts)
-			return MOST_PARTS;
+			return round_parts(p);
 		parts *= factor;
 	}
 	return parts;
@@ -103,11 +117,11 @@ count_parts(const struct program *p)
 
 /* Those of a demand have the sum `parts`: what is missing, or too much, is the heaviest's. False: it has no tree. */
 static bool
-set_weights(const struct program *p, int parts, int64_t *weight)
+set_weights(const struct program *p, int64_t parts, int64_t *weight)
 {
 	const struct template_pool *pool = p->pool;
 	for (int t = 0; t < pool->n; t++)
-		weight[t] = (int64_t)nearbyint(p->part[t] * parts);
+		weight[t] = (int64_t)nearbyint(p->part[t] * (double)parts);
 	for (int d = 0; d < pool->n_demands; d++) {
 		int64_t missing = parts;
 		for (int t = 0; t < pool->n; t++)
@@ -141,7 +155,7 @@ template_weights(Ctx *ctx, const struct template_pool *pool, int64_t *weight, in
 	if (tableau_solve(&p.tableau, &steps) && tableau_value(&p.tableau, 0) > 0) {
 		for (int t = 0; t < pool->n; t++)
 			p.part[t] = tableau_value(&p.tableau, t + 1) / tableau_value(&p.tableau, 0);
-		int parts = count_parts(&p);
+		int64_t parts = count_parts(&p);
 		*sum = set_weights(&p, parts, weight) ? parts : 0;
 		for (int o = 0; o < pool->n_orbits; o++)
 			price[o] = p.row[o] < 0 ? 0 : fmax(0, tableau_price(&p.tableau, p.row[o]))

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 
-enum { TEMPLATE_ROWS = 256 };	/* orbits and demands: with more nothing is solved */
+enum { TEMPLATE_ROWS = 1024 };	/* orbits and demands: with more nothing is solved */
 
 struct template_pool {
 	int n_orbits, n_demands;
