@@ -42,6 +42,13 @@ if [ "$full" ]; then
 	expect "it is valid, too" "$blinkc" check -q "$work/torus.s.json"
 fi
 
+# Where edges meet at a switch, they exchange what leads there: racks of 36 GPUs, of which one lost a GPU.
+"$blinkc" --synthetic "server:16 gpu:36 switch:900 net:50" --without s5/gpu3 -c broadcast -o "$work/racks.json" \
+	2>"$work/err" || not_ok "racks: exit $?"
+has "a broadcast over racks, at the bound" '^ratio       1\.000' "$work/err"
+has "a broadcast over racks, shallow" '^trees       19, depth [67]$' "$work/err"
+expect "it is valid" "$blinkc" check -q "$work/racks.json"
+
 # Every third is replayed, and held against brute force, too. 
 first=4 last=6 flows="1 40"
 [ ! "$full" ] || first=1 last=70 flows="1 300"

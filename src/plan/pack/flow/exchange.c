@@ -10,6 +10,14 @@ exchange_held(const struct exchange *x, const struct half *h, int v)
 	return &x->held[(size_t)v * (size_t)x->n_halves + (size_t)(h - x->half)];
 }
 
+bool
+exchange_is_below(const struct half *h, int u, int v)
+{
+	while (h->depth[u] > h->depth[v])
+		u = h->above[u];
+	return u == v;
+}
+
 /* From the ranks that hang from it. */
 static void
 add_up(struct half *h, int v)
@@ -140,6 +148,7 @@ make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
 			TRY(list_links(ctx, x->topo, up, list, &n));
 	sort_array(list, n, sizeof *list, compare_candidates);
 	TRY(TEMP(ctx, x->way, n));
+	x->way_room = n;
 	TRY(TEMP(ctx, x->first_way, x->n + 1));
 	for (int i = 0; i < n; i++) {
 		const struct candidate *c = &list[i];
@@ -151,6 +160,7 @@ make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
 	}
 	for (int v = 0; v < x->n; v++)
 		x->first_way[v + 1] = x->first_way[v + 1] ? x->first_way[v + 1] : x->first_way[v];
+	x->n_ways = w + 1;
 	return OK;
 }
 

@@ -9,6 +9,8 @@ enum {
 	EXCHANGE_MOST_DEPTH = 250	/* EXCHANGE_BASE to twice that is finite */
 };
 
+static const double EXCHANGE_LEAST_GAIN = 1e-9;	/* of what a tree gains: less is rounding */
+
 /* One direction of a tree: away from its root, or `up` towards it. Arrays are indexed by rank. */
 struct half {
 	int root, tree;
@@ -34,7 +36,8 @@ struct exchange {
 	const Topology *topo;
 	int n, n_trees, n_halves;
 	struct half *half;	/* of each tree the way up, the way down, or one after the other */
-	struct way *way;
+	int n_ways, way_room;
+	struct way *way;	/* those of each rank; and others, that it came to have */
 	int *first_way;		/* of each rank, and one more */
 	int *held;		/* [v * n_halves + h]: the way by which v hangs; -1: v is the root */
 	double *power;		/* of EXCHANGE_BASE */
@@ -56,5 +59,12 @@ int *exchange_held(const struct exchange *x, const struct half *h, int v);
 
 /* v hangs by another way. */
 void exchange_hang(struct exchange *x, struct half *h, int v, int way);
+
+/* Is u below v, or v itself? */
+bool exchange_is_below(const struct half *h, int u, int v);
+
+/* v hangs from a rank nearer to the root, by an edge that meets its own at a switch: crossing.c. *done: false: there is
+ * none of use. Fails: NO_MEMORY. */
+Status exchange_cross(Ctx *ctx, struct exchange *x, struct half *h, int v, bool *done);
 
 #endif

@@ -21,8 +21,6 @@ enum {
 	MOST_OTHERS = 8		/* ways of a rank for which several trees are exchanged */
 };
 
-static const double LEAST_GAIN = 1e-9;	/* of what a tree gains: less is rounding */
-
 /* A half of which the rank in question would hang by another edge, and what that adds to the sum of all. */
 struct move {
 	struct half *half;
@@ -30,14 +28,6 @@ struct move {
 };
 
 /* ---- costs ---- */
-
-static bool
-is_below(const struct half *h, int u, int v)
-{
-	while (h->depth[u] > h->depth[v])
-		u = h->above[u];
-	return u == v;
-}
 
 /* What it adds to the sum of all that v hangs from `up`. */
 static double
@@ -93,7 +83,7 @@ exchange_one(struct exchange *x, struct half *h, int v)
 		if (at[i] < 0 || x->way[at[i]].gain >= best)
 			continue;
 		double gain = x->way[at[i]].gain, both = gain + cost(x, o, v, from);
-		if (both >= best || both > LEAST_GAIN * gain || is_below(o, from, v)
+		if (both >= best || both > EXCHANGE_LEAST_GAIN * gain || exchange_is_below(o, from, v)
 		    || (h->weight > o->weight && room_of(x, at[i]) < h->weight - o->weight)
 		    || (h->weight < o->weight && own_room < o->weight - h->weight))
 			continue;
@@ -128,7 +118,7 @@ list_moves(struct exchange *x, const struct half *h, int v, int from, int to, st
 	x->steps += x->n_halves;
 	for (int i = 0; i < x->n_halves; i++) {
 		struct half *o = &x->half[i];
-		if (at[i] == from && o != h && !is_below(o, up, v))
+		if (at[i] == from && o != h && !exchange_is_below(o, up, v))
 			out[n++] = (struct move){ o, cost(x, o, v, up) };
 	}
 	sort_array(out, n, sizeof *out, compare_moves);
@@ -176,7 +166,7 @@ exchange_several(struct exchange *x, struct half *h, int v)
 			continue;
 		n_seen++;
 		double all = weigh_several(x, h, v, w, &n_way, &n);
-		if (all >= best || all > LEAST_GAIN * x->way[w].gain)
+		if (all >= best || all > EXCHANGE_LEAST_GAIN * x->way[w].gain)
 			continue;
 		best = all;
 		best_way = n_way;
@@ -215,10 +205,10 @@ depth_of_all(const struct exchange *x)
 	return depth;
 }
 
-/* Of all trees, and of all ranks: or of those alone on paths that are too long. *some: there were exchanges. False: it
+/* Of all trees, and of all ranks: or of those alone on paths that are too long. *some: there were exchanges. *ends: it
  * takes too long. */
-static bool
-sweep(Ctx *ctx, struct exchange *x, bool long_paths, bool *some)
+static Status
+sweep(Ctx *ctx, struct exchange *x, bool long_paths, bool *some, bool *ends)
 {
 	*some = false;
 	for (struct half *h = x->half; h < x->half + x->n_halves; h++)
@@ -229,24 +219,29 @@ sweep(Ctx *ctx, struct exchange *x, bool long_paths, bool *some)
 			if (v == h->root
 			    || (long_paths && h->depth[v] + h->height[v] <= h->height[h->root] - over))
 				continue;
-			if (x->steps > MOST_STEPS || out_of_time(ctx, x->n_halves))
-				return false;
-			*some |= find_ways(x, h, v) && (exchange_one(x, h, v) || exchange_several(x, h, v));
+			*ends = x->steps > MOST_STEPS || out_of_time(ctx, x->n_halves);
+			if (*ends)
+				return OK;
+			bool done = find_ways(x, h, v) && (exchange_one(x, h, v) || exchange_several(x, h, v));
+			if (!done)
+				TRY(exchange_cross(ctx, x, h, v, &done));
+			*some |= done;
 		}
-	return true;
+	return OK;
 }
 
 /* Until no tree is too deep, or no exchange is of use. Most are of no use but on long paths. */
-static void
+static Status
 exchange_all(Ctx *ctx, struct exchange *x)
 {
-	for (bool some = true; some && depth_of_all(x) > x->goal;) {
-		while (some)
-			if (!sweep(ctx, x, true, &some))
-				return;
-		if (depth_of_all(x) > x->goal && !sweep(ctx, x, false, &some))
-			return;
+	bool ends = false;
+	for (bool some = true; some && !ends && depth_of_all(x) > x->goal;) {
+		while (some && !ends)
+			TRY(sweep(ctx, x, true, &some, &ends));
+		if (!ends && depth_of_all(x) > x->goal)
+			TRY(sweep(ctx, x, false, &some, &ends));
 	}
+	return OK;
 }
 
 /* Hops to the farthest rank over links that nobody else uses. Switches are looked at before the ranks that wait.
@@ -342,7 +337,7 @@ pack_shallower(Ctx *ctx, const Topology *topo, const Packing *pack, Packing **ou
 	if (depth > x.goal) {
 		TRY(TEMP_EACH(ctx, 2 * (size_t)x.n_halves, x.move, x.best));
 		TRY(exchange_take(ctx, &x, pack));
-		exchange_all(ctx, &x);
+		TRY(exchange_all(ctx, &x));
 	}
 	if (depth > x.goal && (now = depth_of_all(&x)) < depth) {
 		TRY(NEW(ctx, less, 1));
