@@ -36,9 +36,18 @@ struct message {
 	struct message *next;
 };
 
+/* How ranks tell each other their counts: each its row, with `room` bytes of blocks beside it, to all by an allgather
+ * or to each by an alltoall. */
+struct told {
+	bool to_each;
+	int64_t room;
+};
+
 /* Blocks of an alltoall that differ in length (blinkAlltoAllv), in elements. What this rank gave; and what all have
  * said, before the call begins: the same on all ranks. */
 struct uneven {
+	struct told told;
+	char *tells, *hears;		/* what this rank tells, and hears from each */
 	bool known;			/* all have */
 	int64_t most;			/* that a rank sends, or receives */
 	int64_t most_sent;

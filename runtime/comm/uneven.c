@@ -1,5 +1,5 @@
 /* An alltoall whose blocks differ in length: its arguments, as a call. On the host it goes by the paths of a schedule
- * for alltoall, once all ranks know what each sends to each (engine/collective_begin.c); on a device by messages. */
+ * for alltoall, once all ranks know what each sends to each (engine/uneven.c); on a device by messages. */
 #include "comm/uneven.h"
 #include "support/error.h"
 

@@ -13,6 +13,7 @@
 
 enum {
 	CHUNKS_SHARED = 16,		/* of fewer, each costs more than equal numbers of them bring */
+	COPY_MOST = 512 << 10,		/* bytes of a segment that are copied sooner than a network answers */
 	PAGE = 4096
 };
 
@@ -69,8 +70,9 @@ window_of(const struct engine *e, const char *at, size_t bytes)
 
 /* May readers take what a task publishes from the caller's buffers? Its own input as it is, or the value once it has
  * come to the output: where the net carries it, or where every reader has the memory mapped, of segments of several
- * chunks. Of one chunk a copy costs less than what follows: the call ends only when all have read. Nothing writes there
- * until they have: in a reduction in place, what overwrites an input descends from it. */
+ * chunks. Of one chunk, or of a few over a network, a copy costs less than what follows: the call ends only when all
+ * have read. Nothing writes there until they have: in a reduction in place, what overwrites an input descends from
+ * it. */
 static void
 place_direct(const struct engine *e, const struct call *call, struct plan_task *t)
 {
@@ -91,7 +93,8 @@ place_direct(const struct engine *e, const struct call *call, struct plan_task *
 		local = local || t->to[i].ready;
 	if (local && at && t->n_chunks > 1)
 		window = window_of(e, at, (size_t)t->n * e->size);
-	if (task->n_to == 0 || !at || (local && !window))
+	bool copied = t->n_chunks <= e->slots && t->n * (int64_t)e->size <= COPY_MOST;
+	if (task->n_to == 0 || !at || (!window && (local || copied)))
 		return;
 	t->direct = at;
 	if (window)
@@ -159,53 +162,6 @@ grow_mirror(struct engine *e, size_t need)
 	e->mirror = mirror;
 	e->mirror_bytes = bytes;
 	return true;
-}
-
-/* All ranks have said what they send: what follows from that, and does it fit what this one expects? */
-int
-collective_counts(const struct engine *e, struct call *call, struct blink_error *err)
-{
-	struct uneven *u = call->uneven;
-	int n = e->self->n_ranks, me = e->self->rank;
-	int64_t many = INT64_MAX / 4 / n / (int64_t)call->reduction.size;
-	for (int r = 0; r < n; r++) {
-		int64_t sent = 0, received = 0;
-		for (int k = 0; k < n; k++) {
-			int64_t count = u->count[r * n + k];
-			if (count < 0 || count > many)
-				return set_error(err, blinkMismatch, "rank %d sends %lld elements to rank %d: want at "
-				    "most %lld", r, (long long)count, k, (long long)many);
-			if (k == me)
-				u->before[r] = sent;
-			sent += count;
-			received += u->count[k * n + r];
-			call->count = count > call->count ? count : call->count;
-		}
-		u->most_sent = sent > u->most_sent ? sent : u->most_sent;
-		u->most = received > u->most ? received : u->most;
-		if (u->count[r * n + me] != u->expected[r])
-			return set_error(err, blinkMismatch, "rank %d sends %lld elements to rank %d, which expects "
-			    "%lld", r, (long long)u->count[r * n + me], me, (long long)u->expected[r]);
-	}
-	u->most = u->most_sent > u->most ? u->most_sent : u->most;
-	return err->code;
-}
-
-/* What rank r sends to each is its row of the counts, which it gives to all. */
-struct call *
-collective_tells(const struct engine *e, struct call *call, struct blink_error *err)
-{
-	int64_t n = e->self->n_ranks;
-	struct call *before = calloc(1, sizeof *before);
-	if (!before) {
-		set_error_memory(err);
-		return NULL;
-	}
-	*before = (struct call){ .coll = ALLGATHER, .root = -1, .send = call->uneven->count + e->self->rank * n,
-	    .recv = call->uneven->count, .count = n, .internal = true, .tells_counts = true };
-	reduction_make(blinkInt64, blinkSum, (int)n, &before->reduction);
-	call->uneven->known = true;
-	return before;
 }
 
 /* Where the net puts chunks of this call. Of the call before nothing is under way that an orderly peer has sent. */

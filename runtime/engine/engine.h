@@ -120,6 +120,9 @@ struct engine {
 	bool is_flat, announced;	/* it has no rings; this rank's slot has its signature */
 	struct flat flat;
 	uint64_t n_large;		/* calls so far that had not */
+	struct told told;		/* of the next call with uneven blocks */
+	char *told_memory;		/* what it tells and hears */
+	size_t told_bytes;
 	char *rings;			/* of it, in the arena */
 	int64_t began;			/* ns: the current collective */
 	size_t populated[CALLS + 2];	/* bytes of each place that have memory */
@@ -199,10 +202,14 @@ int place_remember(struct engine *e, const RankProgram *prog, struct blink_error
 void place_announce(struct engine *e);
 bool place_differs(const struct engine *e, int peer);
 
-/* collective_begin.c. Of uneven blocks: the call that has to come before, in which ranks tell each other their counts,
- * NULL: no memory; and what follows from these, before the plan is chosen. Fails: blinkMismatch. */
-struct call *collective_tells(const struct engine *e, struct call *call, struct blink_error *err);
-int collective_counts(const struct engine *e, struct call *call, struct blink_error *err);
+/* uneven.c. Of uneven blocks: the call that has to come before, in which ranks tell each other their counts, NULL: no
+ * memory; and what follows from these, before the plan is chosen: blocks that came with them are not counted any more.
+ * Fails: blinkMismatch. uneven_is_told: this rank has no block that does not go with them. */
+struct call *uneven_tells(struct engine *e, struct call *call, struct blink_error *err);
+int uneven_counts(struct engine *e, struct call *call, struct blink_error *err);
+bool uneven_is_told(const struct engine *e, const struct call *call);
+
+/* collective_begin.c */
 int collective_begin(struct engine *e, struct call *call, struct blink_error *err);
 
 /* collective.c */

@@ -81,7 +81,7 @@ is_preceded(struct engine *e, struct call *call, struct blink_error *err)
 	if (!e->self->events.begins)
 		before = pace_before(e, call, err);
 	if (!before && call->uneven && !call->uneven->known)
-		before = collective_tells(e, call, err);
+		before = uneven_tells(e, call, err);
 	else if (e->self->events.begins)
 		e->self->events.begins(e->self->events.context, call, &before, err);
 	if (!before)
@@ -102,7 +102,7 @@ begin(struct engine *e, struct call *call, struct blink_error *err)
 		return err->code;
 	if (call->n_messages > 0)
 		messages_begin(e, call, err);
-	else if ((!call->uneven || collective_counts(e, call, err) == blinkSuccess)
+	else if ((!call->uneven || uneven_counts(e, call, err) == blinkSuccess)
 	    && e->self->events.plan(e->self->events.context, call, &call->plan, err) == blinkSuccess
 	    && (call->plan->flat || call->plan->lanes || plan_connect(e, call->plan, err) == blinkSuccess))
 		collective_begin(e, call, err);
@@ -270,12 +270,19 @@ look(struct engine *e, struct call *call)
 	return give_way(e, call, TURNS);
 }
 
+/* Do peers depend on what is left of the first call, and of that which tells its counts in it? */
+static bool
+forwards(struct engine *e, struct call *call)
+{
+	return collective_forwards(e) || (call->tells_counts && !uneven_is_told(e, call->next));
+}
+
 /* Peers depend on what is left of a call, which its caller may wait for at once, or not: for as long as it takes to
  * wake the worker it is not woken. */
 static bool
 look_shortly(struct engine *e, struct call *call)
 {
-	if (e->self->net || !e->has_worker || !e->begun || call->n_messages > 0 || !collective_forwards(e))
+	if (e->self->net || !e->has_worker || !e->begun || call->n_messages > 0 || !forwards(e, call))
 		return false;
 	if (e->self->spins == 0)
 		return give_way(e, call, KICK_TURNS);
@@ -345,8 +352,9 @@ static void
 kick_worker(struct engine *e)
 {
 	bool depends = e->first && e->self->error.code == blinkSuccess && !e->driven;
-	if (depends && e->begun && e->first == e->last && e->first->n_messages == 0)
-		depends = collective_forwards(e);
+	bool one = depends && (e->first->tells_counts ? e->first->next : e->first) == e->last;
+	if (one && e->begun && e->first->n_messages == 0)
+		depends = forwards(e, e->first);
 	if (depends && e->has_worker) {
 		e->kicked = true;
 		pthread_cond_signal(&e->work);
@@ -493,6 +501,7 @@ engine_close(struct engine *e)
 	free(e->received);
 	free(e->flat.operand);
 	free(e->kept);
+	free(e->told_memory);
 	free(e->mirror);
 	for (struct outgrown *next; e->outgrown; e->outgrown = next) {
 		next = e->outgrown->next;

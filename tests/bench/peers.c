@@ -23,11 +23,12 @@
  * median of five rounds, so that a machine that is slow for a while does not favour one. On a machine with other work:
  * chrt -r 10 make bench-peers.
  *
- *	peers [-n RANKS] [-p PASSES] [-c COLLECTIVE] [-s SMALLEST] [-m LARGEST] [-t SECONDS]
+ *	peers [-n RANKS] [-v SERVERS] [-p PASSES] [-c COLLECTIVE] [-s SMALLEST] [-m LARGEST] [-t SECONDS]
  *		[-O OPENMPI-COMMAND] [-M MPICH-COMMAND] [-g GLOO-COMMAND] [-C ONECCL-COMMAND]
  *
- * Commands run a program that prints "COLLECTIVE BYTES US" with the arguments SMALLEST LARGEST COLLECTIVE added; %d in
- * one is the number of ranks. -t: so long has each at most; what it has printed by then counts. */
+ * -v: libblink takes ranks to be on so many servers, with TCP between these. Commands run a program that prints
+ * "COLLECTIVE BYTES US" with the arguments SMALLEST LARGEST COLLECTIVE added; %d in one is the number of ranks. -t: so
+ * long has each at most; what it has printed by then counts. */
 #include "peers.h"
 
 #include "../job/job.h"
@@ -47,7 +48,7 @@ static const char *const method_names[] = { "memory", "blink", "registered", "op
 	"mpich, yielding", "gloo", "oneccl" };
 
 struct bench {
-	int n, passes;
+	int n, servers, passes;
 	size_t smallest, largest;
 	int coll;			/* the only one; -1: all */
 	int seconds;			/* of each command */
@@ -136,8 +137,12 @@ pingpong(struct side *s, size_t bytes)
 static void
 call(struct side *s, int coll, size_t bytes)
 {
-	size_t part = bytes / (size_t)s->bench->n;
+	size_t part = bytes / (size_t)s->bench->n, counts[JOB_RANKS], displs[JOB_RANKS];
 	blinkResult_t result = blinkSuccess;
+	for (int r = 0; r < s->bench->n; r++) {
+		counts[r] = part;
+		displs[r] = (size_t)r * part;
+	}
 	switch (coll) {
 	case ALLREDUCE:
 		result = blinkAllReduce(s->send, s->recv, bytes / 4, blinkFloat32, blinkSum, s->comm, NULL);
@@ -156,6 +161,9 @@ call(struct side *s, int coll, size_t bytes)
 		break;
 	case ALLTOALL:
 		result = blinkAlltoAll(s->send, s->recv, part, blinkInt8, s->comm, NULL);
+		break;
+	case ALLTOALLV:
+		result = blinkAlltoAllv(s->send, counts, displs, s->recv, counts, displs, blinkInt8, s->comm, NULL);
 		break;
 	case GATHER:
 		result = blinkGather(s->send, s->recv, part, blinkInt8, 0, s->comm, NULL);
@@ -222,6 +230,7 @@ body(struct rank *me)
 {
 	struct bench *b = *(struct bench **)me->arg;
 	struct side s = { .me = me, .bench = b };
+	job_server(me, b->servers);
 	if (b->method != MEMORY && !(s.comm = job_join(me, NULL)))
 		exit(1);
 	take_buffers(&s);
@@ -346,12 +355,14 @@ main(int argc, char **argv)
 	bool missing[N_METHODS] = { false };
 	int passes = 3;
 	b->n = 8;
+	b->servers = 1;
 	b->coll = -1;
 	b->seconds = 60;
 	b->largest = sizes[N_SIZES - 1];
-	for (int o; (o = getopt(argc, argv, "n:p:c:s:m:t:O:M:g:C:")) != -1;) {
+	for (int o; (o = getopt(argc, argv, "n:v:p:c:s:m:t:O:M:g:C:")) != -1;) {
 		switch (o) {
 		case 'n': b->n = atoi(optarg); break;
+		case 'v': b->servers = atoi(optarg); break;
 		case 'p': passes = atoi(optarg); break;
 		case 'c': b->coll = coll_of(optarg); break;
 		case 's': b->smallest = (size_t)atol(optarg); break;
@@ -364,7 +375,7 @@ main(int argc, char **argv)
 		default: return 2;
 		}
 	}
-	if (b->n < 2 || b->n > JOB_RANKS || passes < 1 || passes > MOST_PASSES || b->coll == N_COLLS)
+	if (b->n < 2 || b->n > JOB_RANKS || b->servers < 1 || passes < 1 || passes > MOST_PASSES || b->coll == N_COLLS)
 		return 2;
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
@@ -375,7 +386,7 @@ main(int argc, char **argv)
 	for (; b->passes < passes; b->passes++)
 		for (int m = 0; m < N_METHODS; m++)
 			missing[m] |= !missing[m] && !run_method(b, (enum method)m);
-	printf("%d ranks, each a process, on %ld CPUs; the median of %d passes\n", b->n,
+	printf("%d ranks, each a process, on %d servers, %ld CPUs; the median of %d passes\n", b->n, b->servers,
 	    sysconf(_SC_NPROCESSORS_ONLN), passes);
 	print_table(b);
 	for (int m = 0; m < N_METHODS; m++)

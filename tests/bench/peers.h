@@ -6,12 +6,13 @@
 #include <string.h>
 
 /* A pingpong is between ranks 0 and 1, there and back. Sizes are of the whole message: of an allgather, a gather and an
- * alltoall what a rank receives, of a scatter and a reducescatter what one gives. */
-enum { ALLREDUCE, ALLGATHER, BROADCAST, REDUCE, REDUCESCATTER, ALLTOALL, GATHER, SCATTER, PINGPONG, N_COLLS };
+ * alltoall what a rank receives, of a scatter and a reducescatter what one gives. Blocks of an alltoallv are equal. */
+enum { ALLREDUCE, ALLGATHER, BROADCAST, REDUCE, REDUCESCATTER, ALLTOALL, ALLTOALLV, GATHER, SCATTER, PINGPONG,
+	N_COLLS };
 enum { ROUNDS = 5, N_SIZES = 12 };
 
 static const char *const coll_names[] = { "allreduce", "allgather", "broadcast", "reduce", "reducescatter", "alltoall",
-	"gather", "scatter", "pingpong" };
+	"alltoallv", "gather", "scatter", "pingpong" };
 static const size_t sizes[N_SIZES] = { 8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20,
 	16 << 20, 64 << 20, 256 << 20 };
 

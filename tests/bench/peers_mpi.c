@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+enum { MOST_RANKS = 1024 };
+
 static void
 pingpong(int rank, char *send, char *recv, int bytes)
 {
@@ -24,7 +26,11 @@ pingpong(int rank, char *send, char *recv, int bytes)
 static void
 call(int coll, int rank, int n, char *send, char *recv, int bytes)
 {
-	int part = bytes / n;
+	int part = bytes / n, counts[MOST_RANKS], displs[MOST_RANKS];
+	for (int r = 0; r < n; r++) {
+		counts[r] = part;
+		displs[r] = r * part;
+	}
 	switch (coll) {
 	case ALLREDUCE:
 		MPI_Allreduce(send, recv, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
@@ -43,6 +49,9 @@ call(int coll, int rank, int n, char *send, char *recv, int bytes)
 		break;
 	case ALLTOALL:
 		MPI_Alltoall(send, part, MPI_BYTE, recv, part, MPI_BYTE, MPI_COMM_WORLD);
+		break;
+	case ALLTOALLV:
+		MPI_Alltoallv(send, counts, displs, MPI_BYTE, recv, counts, displs, MPI_BYTE, MPI_COMM_WORLD);
 		break;
 	case GATHER:
 		MPI_Gather(send, part, MPI_BYTE, recv, part, MPI_BYTE, 0, MPI_COMM_WORLD);
@@ -84,7 +93,7 @@ main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &n);
 	char *send = malloc(largest), *recv = malloc(largest);
-	if (!send || !recv || n_rounds < 1 || n_rounds > ROUNDS || most < 1)
+	if (!send || !recv || n_rounds < 1 || n_rounds > ROUNDS || most < 1 || n > MOST_RANKS)
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	memset(send, 1, largest);
 	memset(recv, 1, largest);

@@ -7,12 +7,19 @@
 
 enum { GAP = 3 };			/* elements around each block, that nobody writes */
 
+enum { ROUNDS = 60, STEADY = 40, STEADY_ROUNDS = 5 };
+
 /* Elements from one rank to another in a round: none, few, or many; all none in every seventh; to one rank alone in
- * every fifth. */
+ * every fifth. In the last rounds about as many for some rounds, short and long in turn, but one of each that is not,
+ * so that what the rounds before had is right or not. */
 static size_t
 count_of(uint64_t seed, uint64_t round, int from, int to)
 {
 	uint64_t x = mixed(seed + round, (uint64_t)(from * 64 + to), 7);
+	if (round >= STEADY) {
+		size_t n = (round - STEADY) / STEADY_ROUNDS % 2 ? 9000 : 300;
+		return round % STEADY_ROUNDS == 3 && (from + to) % 3 == 1 ? 3 * n : n + x % (n / 10);
+	}
 	if (round % 7 == 6 || (round % 5 == 4 && to != (int)round % 3))
 		return 0;
 	if (x % 3 == 0)
@@ -99,7 +106,7 @@ uneven(struct rank *me)
 	blinkComm_t comm = job_join(me, NULL);
 	void *stream = device_stream(me);
 	bool good = comm != NULL;
-	for (uint64_t round = 0; good && round < 40; round++) {
+	for (uint64_t round = 0; good && round < ROUNDS; round++) {
 		good = exchange(me, comm, stream, o->seed, round);
 		if (good && round % 9 == 5)
 			good = flight_run(me, comm, 3, 331, round);
