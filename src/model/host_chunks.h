@@ -20,6 +20,7 @@ enum {
 	HOST_NET_CHUNK_LEAST = 16 << 10,	/* over a network, as long as its rate is not known */
 	HOST_NET_CHUNKS_FEW = 8,		/* where t0 counts: no more of them, */
 	HOST_NET_CHUNK_FEW = 32 << 10,		/* or none shorter */
+	HOST_NET_CHUNKS_EQUAL = 16,		/* of as many, or more, there are 16, 64, 256 and so on */
 	HOST_NET_HEADER = 192,			/* h: of a frame and a `done`, with those of TCP, IP and Ethernet */
 	HOST_NET_TELLING = 256 << 10		/* bytes of messages that tell the rate */
 };
@@ -52,7 +53,8 @@ host_ring_slots(int64_t rings, int64_t chunk)
 }
 
 /* Over a network: bytes of a chunk of the longest segment, which has `rate` bytes in a second; known: calls have shown
- * so. Trees have that many hops, one after the other; runtime/engine/pace.c has the reasons, and t0, h and m. */
+ * so. Trees have that many hops, one after the other; runtime/engine/pace.c has the reasons, and t0, h and m. Of
+ * several chunks the number is a power of four. */
 static inline int64_t
 host_net_chunk_bytes(int64_t longest, double rate, bool known, int depth, int rings)
 {
@@ -61,7 +63,12 @@ host_net_chunk_bytes(int64_t longest, double rate, bool known, int depth, int ri
 	double few = fmin((double)longest / HOST_NET_CHUNKS_FEW, HOST_NET_CHUNK_FEW);
 	double costly = fmin(fmax(sqrt(hop * cost), few), hidden);
 	double bytes = sqrt(costly * costly + hop * HOST_NET_HEADER), least = known ? 0 : HOST_NET_CHUNK_LEAST;
-	return bytes < least ? HOST_NET_CHUNK_LEAST : bytes < HOST_CHUNK_MOST ? (int64_t)bytes : HOST_CHUNK_MOST;
+	bytes = bytes < least ? least : bytes;
+	if (bytes >= HOST_CHUNK_MOST || (double)longest < HOST_NET_CHUNKS_EQUAL * bytes)
+		return bytes < HOST_CHUNK_MOST ? (int64_t)bytes : HOST_CHUNK_MOST;
+	double chunks = exp2(2 * rint(log2((double)longest / bytes) / 2));
+	chunks *= (double)longest / chunks > HOST_CHUNK_MOST ? 4 : 1;
+	return (int64_t)ceil((double)longest / chunks);
 }
 
 #endif

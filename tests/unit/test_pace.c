@@ -20,17 +20,27 @@ chunk_at(double rate, int depth, int rings, int64_t message, int64_t longest)
 	return pace_chunk(&e, &prog, longest);
 }
 
+/* Rounding to powers of four changes chunks by a factor of two at most. */
+static bool
+within(int64_t chunk, double exact)
+{
+	return (double)chunk >= exact / 2 && (double)chunk <= exact * 2;
+}
+
 static void
 test_sizes(void)
 {
 	int64_t slow = chunk_at(16e6, 8, 6, 16 * MIB, 4 * MIB), fast = chunk_at(1e9, 8, 6, 16 * MIB, 4 * MIB);
 	double cost = 6 * 50e-6 * 1e9 / 4, header = 192;
-	ok(llabs(fast - (int64_t)sqrt(4.0 * MIB * (cost + header) / 7)) <= 1, "of the square root");
+	ok(within(fast, sqrt(4.0 * MIB * (cost + header) / 7)), "about the square root");
 	cost = 6 * 50e-6 * 16e6 / 4;
-	ok(llabs(slow - (int64_t)sqrt(64 * cost * cost + 4.0 * MIB * header / 7)) <= 1,
-	    "where the network is slow, of headers");
+	ok(within(slow, sqrt(64 * cost * cost + 4.0 * MIB * header / 7)), "where the network is slow, of headers");
+	ok(fast == 4 * MIB / 16 && slow == 4 * MIB / 256, "a power of four of them");
+	ok(chunk_at(7e6, 3, 4, 32 * MIB, 8 * MIB) == 8 * MIB / 256
+	    && chunk_at(6e6, 3, 12, 16 * MIB, 2 * MIB) == 2 * MIB / 256, "so the same in groups that share links");
+	ok(chunk_at(16e6, 2, 6, 16 * MIB, 9001) == (int64_t)sqrt(9001.0 * header), "but not where chunks are few");
 	ok(fast > slow, "longer on a faster network");
-	ok(chunk_at(16e6, 2, 6, 16 * MIB, 4 * MIB) > slow, "and over fewer hops");
+	ok(chunk_at(16e6, 2, 6, 16 * MIB, 2 * MIB) > chunk_at(16e6, 8, 6, 16 * MIB, 2 * MIB), "and over fewer hops");
 	ok(chunk_at(100e6, 8, 6, MIB, MIB / 4) >= 32 << 10, "not short where a processor is what takes long");
 	lanes.pace.agreed = 0;
 	ok(pace_chunk(&e, &(RankProgram){ .depth = 8 }, 1000) == 16 << 10, "and not short before the rate is known");
