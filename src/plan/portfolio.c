@@ -24,6 +24,7 @@ enum {
 };
 
 static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
+static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
@@ -83,6 +84,7 @@ struct portfolio {
 	bool optimal;		/* best is */
 	bool over_servers;	/* trees over servers were found */
 	bool whole;		/* of those, that no others have fewer edges */
+	bool close;		/* best is hardly below the bound, and not deep */
 	bool planned;		/* by a packer after which a linear program is of no use */
 	int n_ran;
 	int *work;
@@ -212,6 +214,35 @@ is_long(double seconds)
 	return seconds > MOST_SECONDS;
 }
 
+static double
+cpu_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Trees exchange edges, whoever packed them, unless others have a higher rate. */
+static Status
+make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack)
+{
+	const Ask *ask = p->in->ask;
+	Packing *less;
+	Frac rate, best;
+	if (!*pack || *pack == p->best || ask->packing != PACKING_EXACT
+	    || (p->best && pack_rate(*pack, ask->coll, p->in->topo->n_ranks, &rate)
+	    && pack_rate(p->best, ask->coll, p->in->topo->n_ranks, &best)
+	    && compare_rates(ask, p->in->bound, rate, best) < 0))
+		return OK;
+	double start = cpu_seconds();
+	TRY(pack_shallower(ctx, p->in->topo, *pack, &less));
+	if (less)
+		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(less, p->work),
+		    pack_depth(*pack, p->work), cpu_seconds() - start);
+	*pack = less ? less : *pack;
+	return OK;
+}
+
 /* ---- rows ---- */
 
 /* Of each rank some link has the bound, so that one tree may. */
@@ -250,6 +281,16 @@ run_rooted(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_rooted(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
 }
 
+/* Hardly below the bound, and not deep: trees at it are much deeper. */
+static bool
+is_shallow(const struct portfolio *p, const Packing *pack)
+{
+	Frac rate;
+	const Planning *in = p->in;
+	return pack && pack_depth(pack, p->work) <= SHALLOW && pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(in->bound->rate) * CLOSE;
+}
+
 static bool
 serves_unequal(const struct portfolio *p)
 {
@@ -259,10 +300,25 @@ serves_unequal(const struct portfolio *p)
 static Status
 run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 {
+	const Planning *in = p->in;
 	Packing *lower;
-	TRY(pack_unequal(ctx, p->in->topo, p->in->ask->coll, p->in->bound, out, &lower));
+	Bound proof = *in->bound;
+	TRY(pack_unequal(ctx, in->topo, in->ask->coll, in->bound, out, &lower));
 	p->whole = *out;
 	*out = *out ? *out : lower;
+	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
+	for (int slots = 0; slots < 2 && in->ask->coll == ALLREDUCE && !proof.reached; slots++) {
+		Packing *turned;
+		TRY(pack_unequal_turned(ctx, in->topo, in->bound, slots, &turned));
+		if (turned)
+			TRY(plan_turn(ctx, in->topo, turned, &turned));
+		if (turned)
+			TRY(make_shallower(ctx, p, &turned));
+		bool shallow = slots && is_shallow(p, turned) && !is_shallow(p, *out);
+		if (shallow || plan_better(in, turned, *out, p->work))
+			*out = turned;
+		p->close |= shallow;
+	}
 	return OK;
 }
 
@@ -272,7 +328,7 @@ static bool
 serves_places(const struct portfolio *p)
 {
 	bool apart = is_long(flows_work(p->in)) && is_long(program_work(p->in));
-	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart);
+	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart) && !p->close;
 }
 
 static Status
@@ -347,7 +403,7 @@ is_irregular(const struct portfolio *p)
 	const Planning *in = p->in;
 	bool done = is_at(p, 1) && !p->planned;
 	bool paths = p->planned && in->ask->coll == ALLTOALL;
-	return is_large(in) && !done && !paths && !(over_servers(p) && p->whole)
+	return is_large(in) && !done && !paths && !p->close && !(over_servers(p) && p->whole)
 	    && flows_work(in) < program_work(in);
 }
 
@@ -453,7 +509,7 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 static bool
 serves_programs(const struct portfolio *p)
 {
-	return !p->planned && !(over_servers(p) && p->whole);
+	return !p->planned && !p->close && !(over_servers(p) && p->whole);
 }
 
 /* Where it is too large, the best so far does. */
@@ -514,35 +570,6 @@ log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const 
 	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, %.3g of %.3g s: %s", row->name,
 	    frac_double(rate) / 1e9, pack->n_trees, pack_depth(pack, p->work), seconds, row->work(p->in),
 	    better ? better : "not better");
-}
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Trees exchange edges, whoever packed them, unless others have a higher rate. */
-static Status
-make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack)
-{
-	const Ask *ask = p->in->ask;
-	Packing *less;
-	Frac rate, best;
-	if (!*pack || *pack == p->best || ask->packing != PACKING_EXACT
-	    || (p->best && pack_rate(*pack, ask->coll, p->in->topo->n_ranks, &rate)
-	    && pack_rate(p->best, ask->coll, p->in->topo->n_ranks, &best)
-	    && compare_rates(ask, p->in->bound, rate, best) < 0))
-		return OK;
-	double start = cpu_seconds();
-	TRY(pack_shallower(ctx, p->in->topo, *pack, &less));
-	if (less)
-		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(less, p->work),
-		    pack_depth(*pack, p->work), cpu_seconds() - start);
-	*pack = less ? less : *pack;
-	return OK;
 }
 
 static Status

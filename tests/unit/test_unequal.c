@@ -5,6 +5,7 @@
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
+#include "plan/turned.h"
 #include "quick.h"
 #include "random.h"
 #include "schedule/schedule.h"
@@ -19,6 +20,8 @@ static const int nearly[] = { 100, 85, 90, 60 };	/* percent of those with trees:
 
 /* Clusters of each kind: with trees at the bound, with trees of a lower rate, without; trees at the optimum. */
 static int counts[4][3], optimal[4];
+/* Allreduces of turned trees, of lengths that fit and of one length; within 1 % of the optimum. */
+static int n_turned[2], near[2];
 static int failures;
 
 static void
@@ -61,6 +64,26 @@ check_trees(Ctx *ctx, const char *line, const Topology *topo, const Ask *ask, co
 	text_free(&text);
 }
 
+/* The ways down of an allreduce, turned back: valid, and no faster than the optimum. */
+static void
+check_turned(Ctx *ctx, const char *line, const Topology *topo, const Ask *ask, const Bound *bound, const Bound *proof)
+{
+	for (int slots = 0; slots < 2 && ask->coll == ALLREDUCE; slots++) {
+		Packing *down, *pack = NULL;
+		Frac rate;
+		must(ctx, pack_unequal_turned(ctx, topo, bound, slots, &down));
+		if (down)
+			must(ctx, plan_turn(ctx, topo, down, &pack));
+		if (!pack)
+			continue;
+		ok(pack_rate(pack, ALLREDUCE, topo->n_ranks, &rate) && frac_cmp(rate, proof->rate) <= 0, line,
+		    topo->n_ranks, ask->coll, "turned, the rate is not above the optimum");
+		n_turned[slots]++;
+		near[slots] += frac_double(rate) >= frac_double(proof->rate) * 0.99;
+		check_trees(ctx, line, topo, ask, bound, pack);
+	}
+}
+
 static void
 check_cluster(int number)
 {
@@ -91,6 +114,7 @@ check_cluster(int number)
 	must(&ctx, pack_unequal(&ctx, topo, coll, &bound, &pack, &lower));
 	proof = bound;
 	must(&ctx, pack_exact(&ctx, topo, none, &bound, NULL, &ask, &best, &proof));
+	check_turned(&ctx, line, topo, &ask, &bound, &proof);
 	ok(!pack || !lower, line, n, coll, "one packing");
 	counts[kind][pack ? 0 : lower ? 1 : 2]++;
 	if (pack || lower) {
@@ -126,5 +150,8 @@ main(void)
 			failures++;
 		}
 	}
+	for (int slots = 0; slots < 2; slots++)
+		printf("# turned%s: %d, %d near the optimum\n", slots ? ", of one length" : "", n_turned[slots],
+		    near[slots]);
 	return report(failures, "clusters that lost GPUs");
 }

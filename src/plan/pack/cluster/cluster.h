@@ -23,6 +23,11 @@ Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root,
 Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out,
     Packing **lower);
 
+/* The ways down of an allreduce over such a cluster, which is at the bound where they have twice its rate: those of an
+ * allgather whose blocks are as long as this takes. bound: of the allreduce. slots: of trees of one length, at most
+ * twice as many as ranks, a little below the bound. *out: NULL where there are none. */
+Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slots, Packing **out);
+
 /* The same with whole trees alone: an allgather or reducescatter has one for each rank. Their rate may be below the
  * bound. *out: NULL where there are none. */
 Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);

@@ -27,8 +27,8 @@
  * program of unequal_program.c has a better division, and the rate is that of the most loaded link.
  *
  * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
- * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). Of an allreduce over
- * more ranks than a schedule may have trees, two ranks have a hub, or three. */
+ * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). An allreduce then has
+ * the trees of an allgather, turned back (unequal_lengths.c). */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_pieces.h"
 
@@ -36,8 +36,7 @@
 #include <string.h>
 
 enum {
-	WEIGHT_BITS = 60,
-	MOST_EACH = 3		/* ranks of a hub, where a tree of each has more edges than a schedule may have */
+	WEIGHT_BITS = 60
 };
 
 /* ---- weights ---- */
@@ -53,42 +52,26 @@ multiply(int64_t a, int64_t b, int64_t *out)
 	return true;
 }
 
-/* One hub for p->each ranks of a server, the first of them. */
+/* Each rank; of an allreduce, turned, with the lengths that this takes. */
 static Status
-merge_hubs(struct plan *p)
-{
-	int *at, *left, kept = 0;
-	TRY(TEMP_EACH(p->ctx, p->c.n_servers, at, left));
-	for (int h = 0; h < p->n_hubs; h++) {
-		int s = p->hub[h].server;
-		if (left[s]-- > 0) {
-			p->hub[at[s]].length++;
-			continue;
-		}
-		left[s] = p->each - 1;
-		at[s] = kept;
-		p->hub[kept++] = p->hub[h];
-	}
-	p->n_hubs = kept;
-	return OK;
-}
-
-/* Of an allreduce each rank that has an uplink. */
-static Status
-hub_each_rank(struct plan *p)
+hub_each_rank(struct plan *p, bool *good)
 {
 	const Cluster *c = &p->c;
 	int n = p->topo->n_ranks;
-	p->n_hubs = 0;
+	p->n_hubs = n;
 	TRY(TEMP(p->ctx, p->hub, n));
 	for (int v = 0; v < n; v++)
 		p->hub[v] = (struct hub){ .rank = v, .server = c->of[v], .uplink = -1, .length = 1 };
 	for (int i = c->n_uplinks[p->hub_side] - 1; i >= 0; i--)
 		p->hub[c->uplink[p->hub_side][i].rank].uplink = i;
-	for (int v = 0; v < n; v++)
-		if (p->coll != ALLREDUCE || p->hub[v].uplink >= 0)
-			p->hub[p->n_hubs++] = p->hub[v];
-	return p->each > 1 ? merge_hubs(p) : OK;
+	*good = true;
+	if (p->turned)
+		TRY(p->slots ? unequal_set_slots(p, good) : unequal_set_lengths(p, good));
+	/* Of an allreduce each rank that has an uplink. */
+	for (int v = p->n_hubs - 1; v >= 0 && p->coll == ALLREDUCE; v--)
+		if (p->hub[v].uplink < 0)
+			p->hub[v] = p->hub[--p->n_hubs];
+	return OK;
 }
 
 static int64_t
@@ -180,6 +163,9 @@ scale(struct plan *p, bool *good)
 	/* What the ranks of a server have together is counted, too. */
 	*good = *good && (!p->copies || (sum * (Wide)length >> WEIGHT_BITS == 0
 	    && sum * (Wide)length * p->topo->n_ranks >> WEIGHT_BITS == 0));
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < c->n_uplinks[side] && *good && p->slots; i++)
+			p->room[side][i] -= p->room[side][i] % p->hub[0].length;
 	if (p->coll == ALLREDUCE)
 		p->room[1] = p->room[0];
 	return OK;
@@ -352,7 +338,7 @@ fill_hubs(struct plan *p, int *n, bool *good)
 {
 	*good = true;
 	p->n_hubs = p->n_pieces = 0;
-	TRY(p->coll == ALLREDUCE ? hub_each_uplink(p, good) : hub_each_rank(p));
+	TRY(p->coll == ALLREDUCE ? hub_each_uplink(p, good) : hub_each_rank(p, good));
 	*good = *good && unequal_may_have(p, p->n_hubs);
 	if (*good)
 		TRY(scale(p, good));
@@ -377,8 +363,8 @@ fill_copies_at(struct plan *p, double *excess, bool *good)
 {
 	int n;
 	p->n_pieces = 0;
-	TRY(hub_each_rank(p));
-	*good = unequal_may_have(p, p->n_hubs);
+	TRY(hub_each_rank(p, good));
+	*good = *good && unequal_may_have(p, p->n_hubs);
 	if (*good)
 		TRY(scale(p, good));
 	if (*good)
@@ -418,12 +404,27 @@ fill_copies(struct plan *p, bool *good)
 	return OK;
 }
 
+/* Equal servers of ranks that have the same uplinks: the linear program has few rows. */
+static bool
+is_even(const Cluster *c)
+{
+	const struct cluster_server *server = &c->server[0];
+	bool even = c->n_types == 1 && server->n_uplinks[0] % server->n == 0;
+	for (int i = 0; i < server->n && even; i++) {
+		int n = 0, v = c->rank[server->first + i];
+		for (int k = 0; k < server->n_uplinks[0]; k++)
+			n += c->uplink[0][server->first_uplink[0] + k].rank == v;
+		even = n == server->n_uplinks[0] / server->n;
+	}
+	return even;
+}
+
 static Status
 plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 {
 	int n;
 	TRY(cluster_read(p->ctx, p->topo, &p->c, good));
-	if (!*good || p->c.n_types < 2)
+	if (!*good || is_even(&p->c))
 		return *good = false, OK;
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
 	if (!*good)
@@ -480,9 +481,8 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 	TRY(pack_hubs(&p, bound, &pack));
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	bool whole = pack && p.whole;
-	int most = !whole ? 1 : coll == ALLREDUCE ? MOST_EACH : 0;
-	for (int each = 1; each <= most && !proof.reached; each++) {
-		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .each = each };
+	if ((!whole || coll == ALLREDUCE) && !proof.reached) {
+		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true };
 		TRY(pack_hubs(&more, bound, &other));
 		pack = is_faster(other, pack, coll, topo->n_ranks) ? other : pack;
 		pack_note_reached(pack, coll, topo->n_ranks, &proof);
@@ -496,6 +496,15 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 		log_verbose(ctx, "unequal servers: %d trees below the bound: those at it have more than %d edges",
 		    pack->n_trees, LIMIT_TREE_EDGES);
 	return OK;
+}
+
+Status
+pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slots, Packing **out)
+{
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLGATHER, .copies = true, .turned = true, .slots = slots };
+	Bound twice = *bound;
+	*out = NULL;
+	return frac_mul(bound->rate, (Frac){ 2, 1 }, &twice.rate) ? pack_hubs(&p, &twice, out) : OK;
 }
 
 Status

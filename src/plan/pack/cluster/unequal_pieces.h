@@ -33,7 +33,8 @@ struct plan {
 	Frac rate;		/* the bound, in units of capacity */
 	bool whole;		/* no tree is divided among uplinks */
 	bool copies;		/* trees enter a server over several uplinks, and GPUs pass on what they have */
-	int each;		/* with copies, of an allreduce: ranks that one hub stands for */
+	bool turned;		/* an allreduce, of which these are the ways down: coll is ALLGATHER */
+	bool slots;		/* of these: all hubs have one length, and rooms are multiples of it */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;
 	struct hub *hub;
@@ -78,6 +79,12 @@ Status unequal_by_program(struct plan *p, bool *good);
 
 /* Do these two uplinks, of the hubs' side and the other, lead to each other? */
 bool unequal_joined(const struct plan *p, int own, int uplink);
+
+/* Of an allreduce that has the trees of an allgather, turned back: lengths of the hubs of all ranks, with which these
+ * have the rate; or instead hubs of one length, some of a rank, and the rate that they have (unequal_lengths.c). *good:
+ * false: there are none. */
+Status unequal_set_lengths(struct plan *p, bool *good);
+Status unequal_set_slots(struct plan *p, bool *good);
 
 /* More entries of trees, where switches have no room for the trees that the pieces make (unequal_copies.c). *excess: by
  * about which part the rate is higher than all of them together have room for; 0 or less: they have room. */

@@ -114,7 +114,8 @@ make_hub(struct maker *m, int h, int *n)
 bool
 unequal_may_have(const struct plan *p, int n)
 {
-	int64_t edges = (int64_t)n * (p->topo->n_ranks - 1) * (p->coll == ALLREDUCE ? 2 : 1);
+	int64_t edges = (int64_t)n * (p->topo->n_ranks - 1)
+	    * (p->coll == ALLREDUCE || p->turned ? 2 : 1);
 	return n <= LIMIT_TREES && edges <= LIMIT_TREE_EDGES;
 }
 
