@@ -10,8 +10,8 @@ switches forward, so that rates are those of flows through switches (Bang-Jensen
 
 broadcast                  the least flow from the root to another GPU
 allgather, reducescatter   x such that x/n from each GPU reach each other one
-allreduce                  half of the sum of x(v), such that x(v) from all GPUs v reach each other one, in capacities of
-                           which a link and the one back have the sum that they have
+allreduce                  half of the sum of x(v), such that x(v) from all GPUs v reach each other one, in capacities
+                           of which a link and the one back have the sum that they have
 alltoall                   x/n from each GPU to each other one, all at once
 
 GPUs that some exchange of GPUs, or of rails, maps to each other have the same flows, of which one is in the program.
