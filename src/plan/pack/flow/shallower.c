@@ -205,10 +205,10 @@ depth_of_all(const struct exchange *x)
 	return depth;
 }
 
-/* Of all trees, and of all ranks: or of those alone on paths that are too long. *some: there were exchanges. *ends: it
- * takes too long. */
+/* Of all trees, and of all ranks: or of those alone on paths that are too long. crossing: also of edges that meet.
+ * *some: there were exchanges. *ends: it takes too long. */
 static Status
-sweep(Ctx *ctx, struct exchange *x, bool long_paths, bool *some, bool *ends)
+sweep(Ctx *ctx, struct exchange *x, bool crossing, bool long_paths, bool *some, bool *ends)
 {
 	*some = false;
 	for (struct half *h = x->half; h < x->half + x->n_halves; h++)
@@ -223,24 +223,26 @@ sweep(Ctx *ctx, struct exchange *x, bool long_paths, bool *some, bool *ends)
 			if (*ends)
 				return OK;
 			bool done = find_ways(x, h, v) && (exchange_one(x, h, v) || exchange_several(x, h, v));
-			if (!done)
+			if (!done && crossing)
 				TRY(exchange_cross(ctx, x, h, v, &done));
 			*some |= done;
 		}
 	return OK;
 }
 
-/* Until no tree is too deep, or no exchange is of use. Most are of no use but on long paths. */
+/* Until no tree is too deep, or no exchange is of use. Most are of no use but on long paths; those of edges that meet
+ * take the longest to find. */
 static Status
 exchange_all(Ctx *ctx, struct exchange *x)
 {
 	bool ends = false;
-	for (bool some = true; some && !ends && depth_of_all(x) > x->goal;) {
-		while (some && !ends)
-			TRY(sweep(ctx, x, true, &some, &ends));
-		if (!ends && depth_of_all(x) > x->goal)
-			TRY(sweep(ctx, x, false, &some, &ends));
-	}
+	for (int crossing = 0; crossing < 2; crossing++)
+		for (bool some = true; some && !ends && depth_of_all(x) > x->goal;) {
+			while (some && !ends)
+				TRY(sweep(ctx, x, crossing, true, &some, &ends));
+			if (!ends && depth_of_all(x) > x->goal)
+				TRY(sweep(ctx, x, crossing, false, &some, &ends));
+		}
 	return OK;
 }
 
