@@ -26,6 +26,7 @@ enum {
 static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
 static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
+static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
 /* ---- the order ---- */
@@ -323,12 +324,13 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 }
 
 /* Servers that share no network have a tree without a hop between some of them; what is at the bound then takes
- * minutes over many ranks. */
+ * minutes over many ranks. Of thousands of servers with one GPU each the search takes half a minute, and finds none. */
 static bool
 serves_places(const struct portfolio *p)
 {
 	bool apart = is_long(flows_work(p->in)) && is_long(program_work(p->in));
-	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart) && !p->close;
+	bool alone = is_long(edges_work(p->in)) && p->in->topo->n_nodes == p->in->topo->n_ranks;
+	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart) && !p->close && !alone;
 }
 
 static Status
@@ -473,6 +475,24 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
+/* At the bound an allreduce often has more trees than ranks, which take minutes, and more edges than a schedule may
+ * have. The simplest rate near it, as that of two whole links, has a few. */
+static bool
+serves_simple(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return serves_switch_flows(p) && in->ask->coll == ALLREDUCE && in->ask->tolerance.num == 0
+	    && is_long(flows_work(in));
+}
+
+static Status
+run_simple(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Ask ask = *p->in->ask;
+	ask.tolerance = SIMPLE;
+	return pack_branchings(ctx, p->in->topo, p->in->bound, &ask, out);
+}
+
 /* Such programs often end soon with a root, or for an allreduce behind switches; not where each step is long. */
 static bool
 serves_soon(const struct portfolio *p)
@@ -545,6 +565,8 @@ static const struct packer packers[] = {
 	{ "linear program, few steps", "programs.c", serves_soon, steps_work, OPTIMAL, true, false, true, run_soon },
 	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
 	    serves_long_turned, flows_work, BEST_EFFORT, false, false, true, run_turned },
+	{ "flows through switches of a simple rate", "Bang-Jensen, Frank and Jackson 1995", serves_simple, flows_work,
+	    BEST_EFFORT, false, false, true, run_simple },
 	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, flows_work, BEST_EFFORT,
 	    false, false, true, run_flows },
 	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",

@@ -152,6 +152,16 @@ def cases(work):
             yield Case(f"{name} {coll}", f"topologies/{machine}.xml -c {coll}")
     yield Case("64 servers of 16 GPUs and 8 NICs broadcast",
                "--synthetic|server:64 gpu:16 switch:150 nic:8@12 pcie:12|-c broadcast")
+    for line, coll, without in (("torus:16x16x16@25 open:1", "allreduce", ""),
+                                ("dragonfly:8x16x8@25 groups:32", "allgather", ""),
+                                ("dragonfly:8x16x8@25 groups:32", "allreduce", ""),
+                                ("dragonfly:4x8x4@25", "alltoall", ""),
+                                ("hammingmesh:2x2x32x32@25", "allreduce", ""),
+                                ("hammingmesh:2x2x8x16@25", "allreduce", lost.replace("gpu3", "gpu0")),
+                                ("hammingmesh:2x2x8x16@25", "allgather", lost.replace("gpu3", "gpu0")),
+                                ("dragonfly:8x16x8@25 groups:32", "allreduce", lost.replace("gpu3", "gpu0")),
+                                ("torus:16x16x16@25", "allreduce", lost.replace("gpu3", "gpu0"))):
+        yield Case(f"{line} {coll} {without}".strip(), f"--synthetic|{line}|-c {coll} {without}")
     for servers in (128, 256, 512):
         yield Case(f"{servers * 8} A100 on rails alltoall", f"--synthetic|{a100.format(servers)} rails|-c alltoall")
 

@@ -160,8 +160,8 @@ for c in "allreduce:$(awk -v s="$servers" 'BEGIN { printf "%.6g", 12 * s / (s - 
 	expect "$n GPUs in another order, ${c%:*}: the same bytes" cmp "$work/s.json" "$work/again.json"
 done
 
-# within SECONDS NAME "TREES, depth DEPTH" MACHINE OPTIONS...: this plan, at the bound, in that much CPU time; and it is
-# valid
+# [ratio=RATIO] within SECONDS NAME "TREES, depth DEPTH" MACHINE OPTIONS...: this plan, at the bound, or at this ratio
+# to it, in that much CPU time; and it is valid
 within() {
 	local seconds=$1 name=$2 want=$3 got
 	shift 3
@@ -170,10 +170,10 @@ within() {
 		return
 	fi
 	got=$(awk '/^trees/ { t = substr($0, 13) } /^ratio/ { r = $2 } END { print t ", ratio " r }' "$work/err")
-	if [ "$got" = "$want, ratio 1.000" ]; then
+	if [ "$got" = "$want, ratio ${ratio:-1.000}" ]; then
 		ok "$name: $got"
 	else
-		not_ok "$name: $got, want $want at the bound"
+		not_ok "$name: $got, want $want, ratio ${ratio:-1.000}"
 	fi
 	expect "$name: valid" "$blinkc" check -q "$work/s.json"
 }
@@ -181,23 +181,30 @@ within() {
 within 4 "512 GPUs of a SuperPOD, gather" "511, depth 2" topologies/superpod-h100-4su.xml -g 0-511 -c gather
 [ ! "$full" ] || within 20 "1024 GPUs of a SuperPOD, gather" "1023, depth 2" topologies/superpod-h100-4su.xml -c gather
 # Trees of equal servers come first; what grows then ends where it is too deep to be better.
-within 10 "16 servers on rails, broadcast" "8, depth 8" --synthetic \
+within 10 "16 servers on rails, broadcast" "8, depth 7" --synthetic \
 	"server:16 gpu:8 switch:300 net:25 rails" -c broadcast
 [ ! "$full" ] || within 10 "$((16 * small)) servers of 16 GPUs and 8 NICs, broadcast" "16, depth 8" \
 	--synthetic "server:$((16 * small)) gpu:16 switch:150 nic:8@12 pcie:12" -c broadcast
 # More trees that are less deep are taken where the sum of trees and depth is less.
 oracle fabric abci 2 16 >"$work/t.json"
-within 10 "128 GPUs of racks, broadcast" "2, depth 13" "$work/t.json" -l all -c broadcast
-within 10 "9 servers of rings, broadcast" "3, depth 9" --synthetic "server:9 gpu:8 ring:25 net:25" -c broadcast
+within 10 "128 GPUs of racks, broadcast" "2, depth 10" "$work/t.json" -l all -c broadcast
+within 10 "9 servers of rings, broadcast" "3, depth 7" --synthetic "server:9 gpu:8 ring:25 net:25" -c broadcast
 # GPUs at one switch of a network are like one server, where servers have one GPU.
 within 10 "127 of 128 GPUs at a fat tree, allgather" "127, depth 3" \
 	--synthetic "fattree:8x4x4@25 oversubscription:2" --without s5/gpu0 -c allgather
 within 10 "143 of 144 GPUs at a dragonfly, allgather" "143, depth 3" \
 	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allgather
-within 10 "144 GPUs at a dragonfly, broadcast" "2, depth 12" --synthetic "dragonfly:4x4x2@25 groups:9" -c broadcast
+within 10 "144 GPUs at a dragonfly, broadcast" "2, depth 9" --synthetic "dragonfly:4x4x2@25 groups:9" -c broadcast
 # An allreduce by an allgather's trees is less deep than trees of its own.
 within 10 "143 of 144 GPUs at a dragonfly, allreduce" "143, depth 6" \
 	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allreduce
+# At the bound it would have a thousand trees: two whole links have a few.
+ratio=0.999 within 10 "511 of 512 GPUs of a HammingMesh, allreduce" "8, depth 14" \
+	--synthetic "hammingmesh:2x2x8x16@25" --without s5/gpu0 -c allreduce
+[ ! "$full" ] || within 20 "511 of 512 GPUs of a HammingMesh, allgather" "511, depth 13" \
+	--synthetic "hammingmesh:2x2x8x16@25" --without s5/gpu0 -c allgather
+[ ! "$full" ] || ratio=0.999756 within 60 "4095 of 4096 GPUs at a dragonfly, allreduce" "16, depth 10" \
+	--synthetic "dragonfly:8x16x8@25 groups:32" --without s5/gpu0 -c allreduce
 [ ! "$full" ] || within 20 "543 of 544 GPUs at a dragonfly, allreduce" "543, depth 6" \
 	--synthetic "dragonfly:4x8x4@25 groups:17" --without s5/gpu0 -c allreduce
 

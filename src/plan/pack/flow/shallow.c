@@ -93,38 +93,86 @@ grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 	return OK;
 }
 
-/* The vertices that data of the root reaches without switch w: `entered`. Returns whether some rank is not among
- * them. */
-static bool
-find_side(struct grower *g, int root, int w)
+/* Vertices in the order in which data of the root reaches them, in the queue: how many. number: of each, its place; -1:
+ * it is not reached. */
+static int
+number_vertices(struct grower *g, int root, int *number)
 {
-	int head = 0, tail = 0, ranks = 0, n;
-	memset(g->entered, 0, (size_t)g->topo->n_vertices * sizeof *g->entered);
-	g->entered[root] = g->entered[w] = true;
-	g->queue[tail++] = root;
-	while (head < tail) {
-		int v = g->queue[head++];
-		const int *list = links_of(g, v, &n);
-		ranks += v < g->topo->n_ranks;
-		for (int i = 0; i < n; i++) {
+	int n = 0, degree;
+	memset(number, -1, (size_t)g->topo->n_vertices * sizeof *number);
+	number[root] = 0;
+	g->queue[n++] = root;
+	for (int at = 0; at < n; at++) {
+		const int *list = links_of(g, g->queue[at], &degree);
+		for (int i = 0; i < degree; i++) {
 			int y = supply_head(g->supply, list[i]);
-			if (!g->entered[y])
-				g->queue[tail++] = y;
-			g->entered[y] = true;
+			if (number[y] >= 0)
+				continue;
+			number[y] = n;
+			g->queue[n++] = y;
 		}
 	}
-	return ranks < g->topo->n_ranks;
+	return n;
 }
 
-static void
+/* Of each vertex that data of the root reaches the last other one through which all of it goes (Cooper, Harvey and
+ * Kennedy 2001, "A Simple, Fast Dominance Algorithm"); of the root itself. *before[v]: -1: it is not reached. */
+static Status
+find_before(struct grower *g, int root, int **before)
+{
+	const Topology *topo = g->topo;
+	int *number, *last;
+	TRY(TEMP_EACH(g->ctx, topo->n_vertices, number, last));
+	int n = number_vertices(g, root, number);
+	memset(last, -1, (size_t)topo->n_vertices * sizeof *last);
+	last[root] = root;
+	for (bool changed = true; changed;) {
+		changed = false;
+		for (int at = 1; at < n; at++) {
+			int y = g->queue[at], best = -1;
+			const int *first = g->supply->into ? topo->first_out : topo->first_in;
+			const int *list = g->supply->into ? topo->out : topo->in;
+			for (int i = first[y]; i < first[y + 1]; i++) {
+				int x = supply_tail(g->supply, list[i]);
+				if (last[x] < 0)
+					continue;
+				for (best = best < 0 ? x : best; x != best;)
+					if (number[x] > number[best])
+						x = last[x];
+					else
+						best = last[best];
+			}
+			changed |= last[y] != best;
+			last[y] = best;
+		}
+	}
+	*before = last;
+	return OK;
+}
+
+/* Links into a switch that all data to some ranks goes through, from where data is before it has been there. */
+static Status
 find_guarded(struct grower *g, int root)
 {
-	for (int w = g->topo->n_ranks; w < g->topo->n_vertices; w++) {
-		bool cuts = find_side(g, root, w);
-		for (int l = 0; l < g->topo->n_links && cuts; l++)
-			if (supply_head(g->supply, l) == w)
-				g->guarded[l] = g->entered[supply_tail(g->supply, l)];
+	ArenaMark mark = arena_mark(&g->ctx->scratch);
+	const Topology *topo = g->topo;
+	int *before;
+	bool *cuts;
+	TRY(find_before(g, root, &before));
+	TRY(TEMP(g->ctx, cuts, topo->n_vertices));
+	for (int r = 0; r < topo->n_ranks; r++)
+		for (int v = r; before[v] >= 0 && v != root && !cuts[before[v]];) {
+			v = before[v];
+			cuts[v] = true;
+		}
+	for (int l = 0; l < topo->n_links; l++) {
+		int w = supply_head(g->supply, l), v = supply_tail(g->supply, l);
+		g->guarded[l] = w >= topo->n_ranks && cuts[w] && before[v] >= 0;
+		for (; g->guarded[l] && v != root; v = before[v])
+			g->guarded[l] = v != w;
 	}
+	arena_release(&g->ctx->scratch, mark);
+	return OK;
 }
 
 /* later: units of the trees of the root after the current one. */
@@ -317,7 +365,7 @@ grow_trees(struct grower *g, int root, int parts, int64_t *work, int64_t *rest)
 	enum { HOP_NS = 2000 };
 	int64_t units = (*rest + parts - 1) / parts;
 	if (parts > 1)
-		find_guarded(g, root);
+		TRY(find_guarded(g, root));
 	for (int halvings = 0; *rest > 0 && halvings <= HALVINGS;) {
 		bool spans;
 		if (out_of_time(g->ctx, (int64_t)HOP_NS * g->topo->n_ranks))
