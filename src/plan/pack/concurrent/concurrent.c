@@ -81,7 +81,7 @@ found_cost(const struct program *p, int g, const double *y)
 	const Concurrent *group = &p->group[g];
 	double cost = 0;
 	for (int i = 0; i < p->n_used; i++)
-		cost += p->times[p->used[i]] * price_of(p, y, group->level, group->row[p->used[i]]);
+		cost += (double)p->times[p->used[i]] * price_of(p, y, group->level, group->row[p->used[i]]);
 	return cost * (double)group->copies;
 }
 
@@ -189,7 +189,7 @@ bound_by(const struct program *p, const int64_t *price, const Wide *cost, const 
 		const Concurrent *group = &p->group[g];
 		if (group->level <= p->level)
 			need += (double)cost[g] * (double)group->copies * (double)group->bytes
-			    / collective_shares(group->coll, group->topo->n_ranks);
+			    / concurrent_shares(group);
 	}
 	for (int j = 0; j <= p->level; j++) {
 		Wide sum = 0;
@@ -326,6 +326,7 @@ pack_kept(struct program *p, struct kept *kept, int n, Wide each, Packing **out)
 {
 	enum { KEPT_BITS = 40 };	/* of all weights together: loads have room to be capacities */
 	Packing *pack;
+	uint64_t hash = 0;	/* of the last tree of the packing */
 	int shift = 0, n_demands = 0;
 	qsort(kept, (size_t)n, sizeof *kept, by_demand);
 	TRY(NEW(p->ctx, pack, 1));
@@ -341,9 +342,10 @@ pack_kept(struct program *p, struct kept *kept, int n, Wide each, Packing **out)
 		bool last = i == n - 1 || kept[i + 1].demand != kept[i].demand;
 		weight = last || weight > left ? left : weight;
 		demand = kept[i].demand;
-		if (t >= 0 && weight > 0 && pack->demand[t] == demand && i > 0 && kept[i].hash == kept[i - 1].hash)
+		if (t >= 0 && weight > 0 && pack->demand[t] == demand && kept[i].hash == hash)
 			pack->weight[t] += weight;
 		else if (weight > 0) {
+			hash = kept[i].hash;
 			pack->tree[pack->n_trees] = *kept[i].tree;
 			pack->demand[pack->n_trees] = demand;
 			pack->weight[pack->n_trees++] = weight;

@@ -11,7 +11,9 @@ typedef struct {
 	const int *row;		/* n_links: the row of shared links that each is in */
 	Collective coll;
 	int root;
-	int64_t bytes;		/* of the message, as blink-schedule(5) counts M */
+	int64_t bytes;		/* of the message, as blink-schedule(5) counts M; with weights, of a weight of 1 */
+	const int64_t *weight;	/* of an alltoall of unequal blocks: of each demand; NULL: each has its share of the
+				 * message. Together less than 2^CONCURRENT_WEIGHT_BITS */
 	int level;		/* 0 first: all of a level is done before what higher levels ask for counts */
 	int64_t copies;		/* groups that it stands for; all together they load each link of a row alike */
 	int n_bundles;		/* bundles that are planned: each stands for `alike` of the group, which are its
@@ -19,6 +21,11 @@ typedef struct {
 	const int *bundle, *alike;
 	const Packing *known;	/* trees to start from; NULL: none */
 } Concurrent;
+
+enum { CONCURRENT_WEIGHT_BITS = 31 };
+
+/* The message is as many times what a demand, or a weight of 1, has. */
+int concurrent_shares(const Concurrent *group);
 
 /* Demands whose trees are chosen together: paths from one rank, or for a root; of other collectives each alone. */
 int concurrent_bundles(Collective coll, int n_ranks);

@@ -16,6 +16,44 @@ fail_sizes(Ctx *ctx)
 	    "or fewer");
 }
 
+int
+concurrent_shares(const Concurrent *group)
+{
+	return group->weight ? 1 : collective_shares(group->coll, group->topo->n_ranks);
+}
+
+/* Of the demands of a bundle, at least 1. */
+static double
+mean_weight(const Concurrent *group, int at)
+{
+	int first, n = program_demands(group, at, &first);
+	double sum = 0;
+	for (int d = first; d < first + n && group->weight; d++)
+		sum += (double)group->weight[d];
+	return fmax(sum / n, 1);
+}
+
+/* GLPK's tolerances are absolute, and r and x are small where sizes have no common unit that is large: then r is to be
+ * about the largest capacity, and so are x of all bundles together. */
+static void
+scale_rate(struct program *p)
+{
+	enum { LARGE = 1 << 16 };
+	double most = 1;
+	int exponent;
+	p->rate_scale = 1;
+	for (int d = 0; d < p->n_bundles; d++) {
+		const struct bundle_row *bundle = &p->bundle[d];
+		most = fmax(most, (double)bundle->size * mean_weight(&p->group[bundle->group], bundle->at));
+	}
+	if (most < LARGE)
+		return;
+	frexp(most, &exponent);
+	p->rate_scale = ldexp(1, exponent);
+	for (int d = 0; d < p->n_bundles; d++)
+		p->bundle[d].scale = p->rate_scale / (double)p->bundle[d].size;
+}
+
 /* Sizes of demands are bytes / shares: all of them times a common multiple of the shares, over what divides all. */
 static Status
 measure_bundles(struct program *p)
@@ -23,23 +61,24 @@ measure_bundles(struct program *p)
 	Wide multiple = 1;
 	int64_t common = 0;
 	for (int g = 0; g < p->n_groups; g++) {
-		int shares = collective_shares(p->group[g].coll, p->group[g].topo->n_ranks);
+		int shares = concurrent_shares(&p->group[g]);
 		multiple = multiple / gcd64((int64_t)multiple, shares) * shares;
 		if (multiple >> 40)
 			return fail_sizes(p->ctx);
 	}
 	for (int g = 0; g < p->n_groups; g++) {
 		const Concurrent *group = &p->group[g];
-		Wide size = (Wide)group->bytes * (multiple / collective_shares(group->coll, group->topo->n_ranks));
+		Wide size = (Wide)group->bytes * (multiple / concurrent_shares(group));
 		if (size >> 62)
 			return fail_sizes(p->ctx);
 		common = gcd64((int64_t)size, common);
 		for (int at = 0; at < group->n_bundles; at++)
 			p->bundle[p->first[g] + at] = (struct bundle_row){ .group = g, .at = at, .size = (int64_t)size,
-				.last = -1 };
+				.scale = 1, .last = -1 };
 	}
 	for (int d = 0; d < p->n_bundles; d++)
 		p->bundle[d].size /= common;
+	scale_rate(p);
 	p->rate_unit = (double)multiple * (double)p->unit / (double)common;
 	return OK;
 }
@@ -115,13 +154,14 @@ load_rate(struct program *p, int *index, double *entry)
 	for (int row = 0; row < p->level * p->n_links; row++) {
 		const struct level_time *time = &p->time[row / p->n_links];
 		index[++n] = row + 1;
-		entry[n] = -(double)p->capacity[row % p->n_links] * (double)time->num / (double)time->den;
+		entry[n] = -(double)p->capacity[row % p->n_links] * (double)time->num / (double)time->den
+		    / p->rate_scale;
 	}
 	for (int d = 0; d < p->n_bundles; d++) {
 		if (p->group[p->bundle[d].group].level > p->level)
 			continue;
 		index[++n] = first + d + 1;
-		entry[n] = (double)p->bundle[d].size;
+		entry[n] = (double)p->bundle[d].size * p->bundle[d].scale / p->rate_scale;
 	}
 	glp_set_mat_col(p->lp, 1, n, index, entry);
 }
@@ -150,7 +190,8 @@ program_new(Ctx *ctx, const Concurrent *group, int n_groups, const SharedLinks *
 		ranks = group[g].topo->n_ranks > ranks ? group[g].topo->n_ranks : ranks;
 	}
 	TRY(TEMP(ctx, p->found, ranks));
-	TRY(TEMP_EACH(ctx, most, p->times, p->used));
+	TRY(TEMP(ctx, p->times, most));
+	TRY(TEMP(ctx, p->used, most));
 	return new_searches(p);
 }
 
@@ -213,7 +254,8 @@ add_column(struct program *p, int group, int at, int n)
 	TRY(GROW(p->ctx, p->x, p->n_columns, p->x_room));
 	struct concurrent_column *c = &p->column[p->n_columns];
 	*c = (struct concurrent_column){ .bundle = bundle, .before = p->bundle[bundle].last, .n = n };
-	TRY(NEW_EACH(p->ctx, n, c->link, c->times));
+	TRY(NEW(p->ctx, c->link, n));
+	TRY(NEW(p->ctx, c->times, n));
 	TRY(NEW(p->ctx, c->tree, n_trees));
 	memcpy(c->tree, p->found, (size_t)n_trees * sizeof *c->tree);
 	for (int i = 0; i < n; i++) {
@@ -235,7 +277,7 @@ add_column(struct program *p, int group, int at, int n)
 }
 
 static void
-count(struct program *p, int link, int times)
+count(struct program *p, int link, int64_t times)
 {
 	if (p->times[link] == 0)
 		p->used[p->n_used++] = link;
@@ -263,11 +305,12 @@ program_find(struct program *p, int group, int at, bool trees, Wide *cost)
 		TRY(cheapest_find(c, collective_demand(of->coll, n, of->root, d), &one));
 		if (one < 0)
 			return fail(p->ctx, INTERNAL, "%s: no tree over connected ranks", of->topo->name);
+		int64_t weight = of->weight ? of->weight[d] : 1;
 		if (trees)
 			TRY(cheapest_tree(c, of->coll == GATHER, &p->found[d - first]));
-		*cost += one;
-		for (int i = 0; i < c->n_used; i++)
-			count(p, c->used[i], c->uses[c->used[i]]);
+		*cost += (Wide)one * weight;
+		for (int i = 0; i < c->n_used && weight > 0; i++)
+			count(p, c->used[i], c->uses[c->used[i]] * weight);
 	}
 	return OK;
 }
@@ -305,7 +348,7 @@ load_columns(struct program *p, int *index, double *entry)
 		for (int level = p->group[p->bundle[c->bundle].group].level; level <= p->level; level++)
 			for (int i = 0; i < c->n_rows; i++) {
 				index[++n] = level * p->n_links + c->use[i].row + 1;
-				entry[n] = (double)c->use[i].uses;
+				entry[n] = (double)c->use[i].uses / p->bundle[c->bundle].scale;
 			}
 		index[++n] = program_bundles(p) + c->bundle + 1;
 		entry[n] = -1;
@@ -322,15 +365,17 @@ read_solution(struct program *p)
 		bool tight = glp_get_row_stat(p->lp, row + 1) != GLP_BS;
 		p->tight_at[row] = tight ? n_tight : -1;
 		p->dual[row] = fmax(glp_get_row_dual(p->lp, row + 1), 0);
+		if (row >= program_bundles(p))
+			p->dual[row] *= p->bundle[row - program_bundles(p)].scale;
 		if (tight)
 			p->tight[n_tight++] = row;
 	}
 	for (int c = CONCURRENT_RATE; c < p->loaded; c++) {
 		double value = fmax(glp_get_col_prim(p->lp, c + 2), 0) * p->scale;
 		if (c == CONCURRENT_RATE)
-			p->r = value;
+			p->r = value / p->rate_scale;
 		else
-			p->x[c] = value;
+			p->x[c] = value / p->bundle[p->column[c].bundle].scale;
 		if (glp_get_col_stat(p->lp, c + 2) == GLP_BS && n_basic < n_tight)
 			p->basic[n_basic++] = c;
 	}

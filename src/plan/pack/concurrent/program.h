@@ -24,14 +24,16 @@ struct concurrent_column {
 	int bundle;		/* its row of bundles */
 	int before;		/* the column of that row before it; -1: none */
 	Tree *tree;
-	int n, *link, *times;	/* links of the group, and how often they are used; ascending */
+	int n, *link;		/* links of the group that are used, ascending, */
+	int64_t *times;		/* and how often, by weights of demands */
 	int n_rows;
 	struct use *use;
 };
 
 struct bundle_row {
 	int group, at;		/* bundle `at` of that group */
-	int64_t size;		/* of one demand, in units that all share */
+	int64_t size;		/* of one demand, or of a weight of 1, in units that all share */
+	double scale;		/* GLPK has so many times x of its trees */
 	int last;		/* its last column; -1: none */
 };
 
@@ -54,6 +56,7 @@ struct program {
 	int n_bundles, *first;	/* of each group, its first row of bundles */
 	struct bundle_row *bundle;
 	double rate_unit;	/* messages/s of r = 1 */
+	double rate_scale;	/* GLPK has so many times r */
 	int n_levels, level;	/* all; the current one */
 	struct level_time *time;	/* of the levels before it, by 1 / r = 1 */
 
@@ -62,7 +65,8 @@ struct program {
 	int64_t *sum;		/* n_links: work space */
 	int *sum_row;
 	Tree *found;		/* the trees that program_find found, */
-	int *times, *used, n_used;	/* their links, and how often they use each */
+	int *used, n_used;	/* their links, */
+	int64_t *times;		/* and how often they use each */
 
 	glp_prob *lp;
 	int loaded;

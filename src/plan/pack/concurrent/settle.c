@@ -7,36 +7,42 @@
 
 /* ---- the basis ---- */
 
-static void
-put(const struct program *p, size_t j, int row, bool transposed, int64_t entry, int64_t *matrix)
+/* False: it is too large for linear_solve. */
+static bool
+put(const struct program *p, size_t j, int row, bool transposed, Wide entry, int64_t *matrix)
 {
+	const Wide most = INT64_C(1) << 59;
 	size_t width = (size_t)p->n_basis + 1;
 	int at = p->tight_at[row];
+	if (entry > most || entry < -most)
+		return false;
 	if (at >= 0)
-		matrix[transposed ? j * width + (size_t)at : (size_t)at * width + j] = entry;
+		matrix[transposed ? j * width + (size_t)at : (size_t)at * width + j] = (int64_t)entry;
+	return true;
 }
 
 /* Column j of the basis; rows with slack have no place in the matrix. Rows of levels before the current one are times
  * the denominator of their time. */
-static void
+static bool
 fill_column(const struct program *p, size_t j, bool transposed, int64_t *matrix)
 {
 	int first = program_bundles(p);
+	bool small = true;
 	if (p->basic[j] == CONCURRENT_RATE) {
-		for (int row = 0; row < p->level * p->n_links; row++)
-			put(p, j, row, transposed, -p->capacity[row % p->n_links] * p->time[row / p->n_links].num,
-			    matrix);
-		for (int d = 0; d < p->n_bundles; d++)
+		for (int row = 0; row < p->level * p->n_links && small; row++)
+			small = put(p, j, row, transposed, -(Wide)p->capacity[row % p->n_links]
+			    * p->time[row / p->n_links].num, matrix);
+		for (int d = 0; d < p->n_bundles && small; d++)
 			if (p->group[p->bundle[d].group].level <= p->level)
-				put(p, j, first + d, transposed, p->bundle[d].size, matrix);
-		return;
+				small = put(p, j, first + d, transposed, p->bundle[d].size, matrix);
+		return small;
 	}
 	const struct concurrent_column *c = &p->column[p->basic[j]];
 	for (int level = p->group[p->bundle[c->bundle].group].level; level <= p->level; level++)
-		for (int i = 0; i < c->n_rows; i++)
-			put(p, j, level * p->n_links + c->use[i].row, transposed,
-			    c->use[i].uses * (level < p->level ? p->time[level].den : 1), matrix);
-	put(p, j, first + c->bundle, transposed, -1, matrix);
+		for (int i = 0; i < c->n_rows && small; i++)
+			small = put(p, j, level * p->n_links + c->use[i].row, transposed, (Wide)c->use[i].uses
+			    * (level < p->level ? p->time[level].den : 1), matrix);
+	return small && put(p, j, first + c->bundle, transposed, -1, matrix);
 }
 
 /* x: capacities of links. y: of the objective only r has a coefficient, 1. */
@@ -61,11 +67,12 @@ solve_basis(struct program *p, bool transposed, Frac *out, bool *done)
 		return OK;
 	TRY(TEMP(p->ctx, matrix, n * width));
 	TRY(TEMP(p->ctx, spare, linear_spare(p->n_basis)));
-	for (size_t i = 0; i < n; i++) {
-		fill_column(p, i, transposed, matrix);
+	*done = true;
+	for (size_t i = 0; i < n && *done; i++) {
+		*done = fill_column(p, i, transposed, matrix);
 		matrix[i * width + n] = right_side(p, i, transposed);
 	}
-	*done = linear_solve(matrix, spare, p->n_basis, out);
+	*done = *done && linear_solve(matrix, spare, p->n_basis, out);
 	arena_release(&p->ctx->scratch, mark);
 	return OK;
 }
@@ -154,25 +161,23 @@ fits(struct program *p, const int64_t *amount, int64_t den, bool *out)
 	return OK;
 }
 
-/* Of the bundle that gets the least for its size. */
+/* The bundle that gets the least for its size: its rate is amount / (size * den). */
 static Status
-find_rate(struct program *p, const int64_t *amount, int64_t den, Frac *out)
+find_least(struct program *p, const int64_t *amount, Wide *out, int64_t *size)
 {
+	ArenaMark mark = arena_mark(&p->ctx->scratch);
 	Wide *sum;
-	bool first = true;
 	TRY(TEMP(p->ctx, sum, p->n_bundles));
 	for (int c = 0; c < p->n_columns; c++)
 		sum[p->column[c].bundle] += amount[c];
-	*out = FRAC_ZERO;
-	for (int d = 0; d < p->n_bundles; d++) {
-		Frac rate;
-		if (p->group[p->bundle[d].group].level > p->level)
-			continue;
-		if (!frac_make(sum[d], (Wide)p->bundle[d].size * den, &rate))
-			return fail(p->ctx, LIMIT, "%d groups at once: rates need more than 64 bits", p->n_groups);
-		*out = first || frac_cmp(rate, *out) < 0 ? rate : *out;
-		first = false;
-	}
+	*size = 0;
+	for (int d = 0; d < p->n_bundles; d++)
+		if (p->group[p->bundle[d].group].level <= p->level
+		    && (*size == 0 || ratio_cmp(sum[d], p->bundle[d].size, *out, *size) < 0)) {
+			*out = sum[d];
+			*size = p->bundle[d].size;
+		}
+	arena_release(&p->ctx->scratch, mark);
 	return OK;
 }
 
@@ -180,9 +185,10 @@ find_rate(struct program *p, const int64_t *amount, int64_t den, Frac *out)
 static Status
 reaches(struct program *p, const int64_t *amount, int64_t den, bool *out)
 {
-	Frac rate;
-	TRY(find_rate(p, amount, den, &rate));
-	*out = frac_double(rate) >= p->r * (1 - RATE_ROUNDING);
+	Wide least;
+	int64_t size;
+	TRY(find_least(p, amount, &least, &size));
+	*out = (double)least / (double)size / (double)den >= p->r * (1 - RATE_ROUNDING);
 	return OK;
 }
 
@@ -208,12 +214,13 @@ exact_amounts(struct program *p, int64_t *amount, int64_t *den, bool *done)
 	return *done ? reaches(p, amount, *den, done) : OK;
 }
 
-/* GLPK's x, scaled to fit the capacities and rounded down. */
+/* GLPK's x, scaled to fit the capacities and rounded down; where blocks are unequal, x of some may be small beside that
+ * of others, and is rounded up. */
 static Status
 rounded_amounts(struct program *p, int64_t *amount, int64_t *den)
 {
-	enum { AMOUNT_BITS = 45 };
 	double *load, most = 1e-300, congestion = 1;
+	bool weights = false;
 	int exponent;
 	TRY(TEMP(p->ctx, load, p->n_links));
 	for (int c = 0; c < p->n_columns; c++) {
@@ -223,10 +230,13 @@ rounded_amounts(struct program *p, int64_t *amount, int64_t *den)
 	}
 	for (int row = 0; row < p->n_links; row++)
 		congestion = fmax(congestion, load[row] / (double)p->capacity[row]);
+	for (int g = 0; g < p->n_groups; g++)
+		weights = weights || p->group[g].weight;
 	frexp(most, &exponent);
-	*den = INT64_C(1) << (exponent >= AMOUNT_BITS ? 0 : exponent < -5 ? 50 : AMOUNT_BITS - exponent);
+	int bits = (weights ? 60 : 45) - exponent, most_bits = weights ? 60 : 50;
+	*den = INT64_C(1) << (bits < 0 ? 0 : bits < most_bits ? bits : most_bits);
 	for (int c = 0; c < p->n_columns; c++)
-		amount[c] = (int64_t)(p->x[c] / congestion * (1 - 1e-12) * (double)*den);
+		amount[c] = (int64_t)(p->x[c] / congestion * (1 - 1e-12) * (double)*den) + (weights && p->x[c] > 0);
 	return OK;
 }
 
@@ -246,22 +256,24 @@ Status
 settle_time(struct program *p, const int64_t *amount, int64_t den, struct level_time *out)
 {
 	enum { BITS = 30 };
-	ArenaMark mark = arena_mark(&p->ctx->scratch);
-	int64_t most = 1;
+	int64_t most = 1, size;
+	Wide least;
 	Frac rate;
-	TRY(find_rate(p, amount, den, &rate));
-	arena_release(&p->ctx->scratch, mark);
+	TRY(find_least(p, amount, &least, &size));
+	if (least <= 0)
+		return fail(p->ctx, INTERNAL, "%d groups at once: nothing for some", p->n_groups);
 	for (int row = 0; row < p->n_links; row++)
 		most = p->capacity[row] > most ? p->capacity[row] : most;
-	bool small = rate.num > 0 && rate.num >> BITS == 0 && rate.den >> BITS == 0 && most <= (INT64_C(1) << 59)
-	    / rate.den;
-	*out = (struct level_time){ .num = rate.den, .den = (int64_t)rate.num };
-	if (small)
+	bool small = frac_make(least, (Wide)size * den, &rate) && rate.num >> BITS == 0 && rate.den >> BITS == 0
+	    && most <= (INT64_C(1) << 59) / rate.den;
+	if (small) {
+		*out = (struct level_time){ .num = rate.den, .den = (int64_t)rate.num };
 		return OK;
+	}
+	double time = (double)size * (double)den / (double)least;
 	int exponent;
-	frexp(1 / frac_double(rate), &exponent);
+	frexp(time, &exponent);
 	int shift = exponent > 0 ? 0 : exponent < -BITS ? 58 : BITS - exponent;
-	*out = (struct level_time){ .num = (int64_t)(ldexp(1 / frac_double(rate), shift) + 1),
-	    .den = INT64_C(1) << shift };
+	*out = (struct level_time){ .num = (int64_t)(ldexp(time, shift) + 1), .den = INT64_C(1) << shift };
 	return OK;
 }
