@@ -165,3 +165,23 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 	int from = rooted ? root : 0, to = rooted ? root + 1 : topo->n_ranks;
 	return arborescences_cost(&p, from, to, kind == DEMAND_REDUCE, cost);
 }
+
+/* Distances are less than 2^56. */
+Status
+pairs_cost(Ctx *ctx, const char *label, const Topology *topo, const int64_t *bytes, const int64_t *price, Wide *cost)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct pricing p = { .ctx = ctx, .label = label, .topo = topo,
+		.paths = { .topo = topo, .price = price, .classes = ~0u } };
+	size_t n = (size_t)topo->n_ranks;
+	TRY(TEMP_EACH(ctx, topo->n_vertices, p.distance, p.paths.heap, p.paths.place));
+	*cost = 0;
+	for (size_t from = 0; from < n; from++) {
+		TRY(distances(&p, (int)from, true, false));
+		for (size_t to = 0; to < n; to++)
+			if (to != from && p.distance[to] > 0)
+				*cost += (Wide)bytes[from * n + to] * p.distance[to];
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}

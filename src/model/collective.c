@@ -175,3 +175,12 @@ collective_shares(Collective coll, int n_ranks)
 {
 	return collectives[coll].blocks ? n_ranks : 1;
 }
+
+int64_t
+alltoall_message(const int64_t *bytes, int n_ranks)
+{
+	int64_t all = 0;
+	for (size_t i = 0; i < (size_t)n_ranks * (size_t)n_ranks; i++)
+		all += i % ((size_t)n_ranks + 1) == 0 ? 0 : bytes[i];
+	return all > 0 ? (all - 1) / (n_ranks - 1) + 1 : 1;
+}

@@ -60,4 +60,8 @@ int collective_demand_of(Collective coll, int n_ranks, int root, int from, int t
 /* M divided by the size of one demand, which is the algorithm bandwidth divided by the rate of a demand. */
 int collective_shares(Collective coll, int n_ranks);
 
+/* The message of an alltoall of equal blocks that has as many bytes between ranks as these, n_ranks * n_ranks from rank
+ * i to rank j: rounded up, at least 1. */
+int64_t alltoall_message(const int64_t *bytes, int n_ranks);
+
 #endif

@@ -24,8 +24,11 @@ typedef struct {
 	int kind;
 	Collective coll;
 	int root;		/* a rank of each group; -1: none */
-	int64_t bytes;		/* of the message, M as blink-schedule(5) counts it */
-	int times;		/* calls, one after the other; bytes * times <= LIMIT_MESSAGE */
+	int64_t bytes;		/* of the message, M as blink-schedule(5) counts it; with matrices the largest
+				 * alltoall_message() of any group */
+	const int64_t **matrix;	/* of an alltoall of unequal blocks, for each group of its kind: bytes from its rank i to
+				 * its rank j at i * n + j, some between two; NULL: blocks are equal */
+	int times;		/* calls, one after the other; bytes * times <= LIMIT_MESSAGE, so of all in a matrix */
 	int priority;		/* FIRST_PRIORITY to LAST_PRIORITY: what compute waits for first */
 } GroupCall;
 
@@ -61,6 +64,8 @@ typedef struct {
 	Collective coll;
 	int root;
 	int64_t bytes;
+	bool by_matrix;		/* each schedule has the matrix of its group; */
+	int64_t between;	/* then, of what was planned: bytes between the ranks of all groups */
 	int times, priority;
 	int n_groups;		/* of two ranks or more */
 	const RankGroup *group;

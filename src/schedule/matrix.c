@@ -8,23 +8,31 @@
  * whatever lengths links have: bytes that go from rank i to rank j load links whose lengths add up to the distance of
  * i and j at least, and in time t links carry no more than capacity * t (the dual of the maximum concurrent flow). */
 #include "graph/demand_cost.h"
-#include "graph/shortest.h"
 #include "schedule/by_tree.h"
+
+Status
+sched_matrix_loads(Ctx *ctx, const char *label, const Schedule *sched, const int64_t *bytes, Frac *load)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct loading l;
+	TRY(loads_begin(&l, ctx, label, sched));
+	l.bytes = bytes;
+	for (int t = 0; t < sched->n_segments; t++)
+		TRY(loads_tree(&l, t));
+	TRY(loads_end(&l, load));
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
 
 Status
 sched_matrix_time(Ctx *ctx, const char *label, const Schedule *sched, const int64_t *bytes, double *us)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Topology *topo = sched->topo;
-	struct loading l;
 	Frac *load;
 	double most = 0;
-	TRY(loads_begin(&l, ctx, label, sched));
 	TRY(TEMP(ctx, load, topo->n_links));
-	l.bytes = bytes;
-	for (int t = 0; t < sched->n_segments; t++)
-		TRY(loads_tree(&l, t));
-	TRY(loads_end(&l, load));
+	TRY(sched_matrix_loads(ctx, label, sched, bytes, load));
 	for (int i = 0; i < topo->n_links; i++) {
 		double time = frac_double(load[i]) / (double)topo->link[i].capacity;
 		most = time > most ? time : most;
@@ -38,23 +46,10 @@ sched_matrix_time(Ctx *ctx, const char *label, const Schedule *sched, const int6
 Status
 sched_matrix_bound(Ctx *ctx, const char *label, const Topology *topo, const ByteMatrix *matrix, double *us)
 {
-	enum { STEPS_SEARCH = 12 };
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	Paths paths = { .topo = topo, .price = matrix->length, .classes = ~0u, .relay = true };
-	int64_t *distance;
-	Wide need = 0, room = 0;
-	TRY(TEMP_EACH(ctx, topo->n_vertices, distance, paths.heap, paths.place));
-	for (int from = 0; from < topo->n_ranks; from++) {
-		const int64_t *bytes = matrix->bytes + (size_t)from * (size_t)topo->n_ranks;
-		TRY(count_steps(ctx, label, STEPS_SEARCH * ((int64_t)topo->n_vertices + topo->n_links)));
-		shortest_paths(&paths, from, false, distance, NULL);
-		for (int to = 0; to < topo->n_ranks; to++)
-			if (to != from && distance[to] > 0)
-				need += (Wide)bytes[to] * distance[to];
-	}
+	Wide need, room = 0;
+	TRY(pairs_cost(ctx, label, topo, matrix->bytes, matrix->length, &need));
 	for (int l = 0; l < topo->n_links; l++)
 		room += (Wide)topo->link[l].capacity * matrix->length[l];
-	arena_release(&ctx->scratch, mark);
 	*us = room > 0 ? (double)need / (double)room * 1e6 : 0;
 	return OK;
 }

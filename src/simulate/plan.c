@@ -411,15 +411,12 @@ bound_matrix(Ctx *ctx, const Schedule *sched, const int64_t *bytes, int64_t m, S
 Status
 sim_prepare_matrix(Ctx *ctx, const Schedule *sched, const int64_t *bytes, SimPlan **out, int64_t *m)
 {
-	int n = sched->topo->n_ranks;
-	int64_t all = 0, *own;
+	int64_t *own;
 	Schedule *bounded;
 	if (sched->n_parts > 1)
 		return fail(ctx, INFEASIBLE, "%s: parts over several link classes: want a schedule without, for "
 		    "blocks of other lengths", sched->topo->name);
-	for (int i = 0; i < n * n; i++)
-		all += i % (n + 1) == 0 ? 0 : bytes[i];
-	*m = all > 0 ? (all - 1) / (n - 1) + 1 : 1;
+	*m = alltoall_message(bytes, sched->topo->n_ranks);
 	TRY(NEW(ctx, bounded, 1));
 	TRY(bound_matrix(ctx, sched, bytes, *m, bounded));
 	TRY(sim_prepare(ctx, bounded, out));

@@ -2,21 +2,29 @@
 #include "workload/planning.h"
 
 Status
-count_bytes(Ctx *ctx, const Topology *topo, Collective coll, const Packing *pack, double bytes, double **out)
+count_bytes(const struct planning *p, const struct planned *of, const Packing *pack, double **out)
 {
+	const GroupCall *call = &p->phase->call[of->call];
+	const Topology *topo = of->joined->job.topo;
 	double *sent, total = 0;
-	TRY(NEW(ctx, sent, topo->n_links));
+	TRY(NEW(p->ctx, sent, topo->n_links));
 	for (int t = 0; t < pack->n_trees; t++)
 		total += (double)pack->weight[t];
-	total /= collective_demands(coll, topo->n_ranks);
+	total /= collective_demands(call->coll, topo->n_ranks);
 	for (int t = 0; t < pack->n_trees; t++) {
 		const Tree *tree = &pack->tree[t];
+		double weight = (double)pack->weight[t];
+		if (of->matrix)
+			weight *= (double)of->matrix[collective_demand(call->coll, topo->n_ranks, -1,
+			    pack->demand[t]).block];
 		for (int i = 0; i < tree->n_down + tree->n_up; i++)
 			for (int k = 0; k < tree_edge(tree, i)->n_links; k++)
-				sent[tree_edge(tree, i)->link[k]] += (double)pack->weight[t];
+				sent[tree_edge(tree, i)->link[k]] += weight;
 	}
+	double bytes = of->matrix ? call->times
+	    : (double)bytes_of(call) / collective_shares(call->coll, topo->n_ranks);
 	for (int l = 0; l < topo->n_links; l++)
-		sent[l] *= bytes / (total * collective_shares(coll, topo->n_ranks));
+		sent[l] *= bytes / total;
 	*out = sent;
 	return OK;
 }
@@ -38,11 +46,12 @@ plan_alone(struct planning *p, struct planned *of)
 	Plan rings;
 	job.ask.coll = call->coll;
 	job.ask.root = call->root;
+	job.ask.matrix = of->matrix;
 	of->ask = job.ask;
 	TRY(job_plan(p->ctx, &job, &shared, &of->alone));
 	if (of->alone.pack->symmetry)
 		return fail_long(p->ctx, call->coll, topo->n_ranks);
-	TRY(count_bytes(p->ctx, topo, call->coll, of->alone.pack, (double)bytes_of(call), &of->alone_sent));
+	TRY(count_bytes(p, of, of->alone.pack, &of->alone_sent));
 	if (!collective_has_rings(call->coll)) {
 		of->ring_sent = of->alone_sent;
 		of->rings = of->alone.pack;
@@ -58,5 +67,5 @@ plan_alone(struct planning *p, struct planned *of)
 	}
 	TRY(status);
 	of->rings = rings.pack;
-	return count_bytes(p->ctx, topo, call->coll, rings.pack, (double)bytes_of(call), &of->ring_sent);
+	return count_bytes(p, of, rings.pack, &of->ring_sent);
 }

@@ -42,11 +42,16 @@ read_schedule(Ctx *ctx, const char *directory, const char *file, Schedule **out)
 	return status;
 }
 
-/* Its ranks are those of the group, in order. */
+/* Its ranks are those of the group, in order; it has a matrix if the call says so, of no larger message. */
 static Status
 check_schedule(Ctx *ctx, const Phases *phases, const PlannedCall *call, int g, const Schedule *sched)
 {
 	const RankGroup *group = &call->group[g];
+	if (call->by_matrix && !sched->matrix)
+		return fail(ctx, BAD_INPUT, "%s: matrix: missing: want it as phases.json has by_matrix", call->file[g]);
+	if (call->by_matrix && alltoall_message(sched->matrix->bytes, sched->topo->n_ranks) > call->bytes)
+		return fail(ctx, BAD_INPUT, "%s: matrix: more bytes than the message of phases.json, %lld",
+		    call->file[g], (long long)call->bytes);
 	if (sched->coll != call->coll || sched->root != call->root)
 		return fail(ctx, BAD_INPUT, "%s: collective: want %s%s as phases.json has it", call->file[g],
 		    collective_name(call->coll), call->root < 0 ? "" : ", with the root");
@@ -83,7 +88,7 @@ phases_load(Ctx *ctx, const char *directory, const Phases *phases, int p, PhaseG
 		const PlannedCall *call = &phase->call[c];
 		PhaseCall *of = &out->call[c];
 		*of = (PhaseCall){ .level = level_of(phase, call->priority), .n_groups = call->n_groups,
-			.bytes = call->bytes * call->times };
+			.bytes = call->bytes * call->times, .by_matrix = call->by_matrix, .times = call->times };
 		TRY(NEW(ctx, of->group, call->n_groups));
 		for (int g = 0; g < call->n_groups; g++) {
 			Schedule *sched;

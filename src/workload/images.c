@@ -55,20 +55,20 @@ image_packing(Ctx *ctx, const Packing *pack, Collective coll, int root, int n, c
 
 /* The schedule of a group by the packing of its own links. Its rate and bound are those of the group alone. */
 static Status
-build(struct planning *p, const struct planned *of, const JoinedGroup *group, Packing *pack, const Bound *bound,
-    GroupPlan *out)
+build(struct planning *p, const struct planned *of, int image, Plan *plan, GroupPlan *out)
 {
 	static const char label[] = "the schedule of a group";
-	Job job = group->job;
-	Plan plan = { .pack = pack, .proof = *bound };
+	const GroupCall *call = &p->phase->call[of->call];
+	Job job = p->in->group[of->kind][image].job;
 	int64_t *load;
 	Schedule *sched;
 	job.ask = of->ask;
+	job.ask.matrix = call->matrix ? call->matrix[image] : NULL;
 	TRY(TEMP(p->ctx, load, job.topo->n_links));
 	/* A unit of its own: weights are what schedules are made of. */
-	if (!pack_widest_unit(job.topo, pack, load, &pack->unit))
+	if (!pack_widest_unit(job.topo, plan->pack, load, &plan->pack->unit))
 		return fail(p->ctx, LIMIT, "%s: a rate needs more than 64 bits", job.topo->name);
-	TRY(job_build(p->ctx, &job, &plan, &sched));
+	TRY(job_build(p->ctx, &job, plan, &sched));
 	sched_write_json(sched, &out->json);
 	if (out->json.failed)
 		return fail_memory(p->ctx);
@@ -110,16 +110,20 @@ build_image(struct planning *p, const struct planned *of, int image, const Symme
 	const JoinedGroup *group = &p->in->group[of->kind][image];
 	const Topology *topo = of->joined->job.topo;
 	int *rank, *link;
-	Packing *pack;
-	Bound bound;
+	Plan plan = { 0 };
 	TRY(TEMP(p->ctx, rank, topo->n_ranks));
 	TRY(TEMP(p->ctx, link, topo->n_links));
-	image_ranks(p, of, walk, image, rank);
+	image_ranks(p, of, walk, rank);
 	for (int l = 0; l < topo->n_links; l++)
 		link[l] = joined_link(group, walk->link[of->joined->shared[l]]);
-	TRY(image_packing(p->ctx, of->pack, of->ask.coll, of->ask.root, topo->n_ranks, rank, link, &pack));
-	TRY(image_bound(p->ctx, &of->alone.proof, topo, group->job.topo, link, &bound));
-	TRY(build(p, of, group, pack, &bound, &p->out->group[of->call][image]));
+	TRY(image_packing(p->ctx, of->pack, of->ask.coll, of->ask.root, topo->n_ranks, rank, link,
+	    &plan.pack));
+	TRY(image_bound(p->ctx, &of->alone.proof, topo, group->job.topo, link, &plan.proof));
+	if (of->alone.length)
+		TRY(NEW(p->ctx, plan.length, group->job.topo->n_links));
+	for (int l = 0; l < topo->n_links && plan.length; l++)
+		plan.length[link[l]] = of->alone.length[l];
+	TRY(build(p, of, image, &plan, &p->out->group[of->call][image]));
 	arena_release(&p->ctx->scratch, mark);
 	return OK;
 }

@@ -56,19 +56,21 @@ static Status
 join_groups(Ctx *ctx, const Workload *w, const LinkNames *names, const Ask *ask, JoinedWorkload *out)
 {
 	TRY(NEW(ctx, out->group, w->n_kinds));
-	TRY(NEW(ctx, out->group_of, w->n_kinds));
+	TRY(NEW_EACH(ctx, w->n_kinds, out->group_of, out->place_of));
 	for (int k = 0; k < w->n_kinds; k++) {
 		const GroupKind *kind = &w->kind[k];
 		TRY(NEW(ctx, out->group[k], kind->n_groups));
-		TRY(NEW(ctx, out->group_of[k], w->n_ranks));
+		TRY(NEW_EACH(ctx, w->n_ranks, out->group_of[k], out->place_of[k]));
 		memset(out->group_of[k], -1, (size_t)w->n_ranks * sizeof **out->group_of);
 		for (int g = 0; g < kind->n_groups; g++) {
 			JoinedGroup *group = &out->group[k][g];
 			const RankGroup *ranks = &kind->group[g];
 			int *gpu, *of;
 			group->like = g;
-			for (int i = 0; i < ranks->n; i++)
+			for (int i = 0; i < ranks->n; i++) {
 				out->group_of[k][ranks->rank[i]] = g;
+				out->place_of[k][ranks->rank[i]] = i;
+			}
 			if (ranks->n < 2)
 				continue;
 			TRY(NEW(ctx, gpu, ranks->n));
@@ -177,13 +179,37 @@ keeps_roots(const JoinedWorkload *in, int k, int g, int image, const int *vertex
 	return true;
 }
 
+/* Blocks of calls go to blocks of the same length. */
+static bool
+keeps_blocks(const JoinedWorkload *in, int k, int g, int image, const int *vertex)
+{
+	const Workload *w = in->workload;
+	const RankGroup *from = &w->kind[k].group[g];
+	const int *place = in->place_of[k];
+	for (int p = 0; p < w->n_phases; p++)
+		for (int c = 0; c < w->phase[p].n_calls; c++) {
+			const GroupCall *call = &w->phase[p].call[c];
+			size_t n = (size_t)from->n;
+			if (call->kind != k || !call->matrix || n < 2)
+				continue;
+			for (size_t i = 0; i < n; i++)
+				for (size_t j = 0; j < n; j++)
+					if (i != j && call->matrix[g][i * n + j] != call->matrix[image][
+					    (size_t)place[vertex[from->rank[i]]] * n
+					    + (size_t)place[vertex[from->rank[j]]]])
+						return false;
+		}
+	return true;
+}
+
 static bool
 keeps_groups(const JoinedWorkload *in, const int *vertex, const int *link)
 {
 	for (int k = 0; k < in->workload->n_kinds; k++)
 		for (int g = 0; g < in->workload->kind[k].n_groups; g++) {
 			int image = image_of_group(in, k, g, vertex, link);
-			if (image < 0 || !keeps_roots(in, k, g, image, vertex))
+			if (image < 0 || !keeps_roots(in, k, g, image, vertex)
+			    || !keeps_blocks(in, k, g, image, vertex))
 				return false;
 		}
 	return true;

@@ -20,21 +20,12 @@ join_images(const struct planned *of, const SymmetryWalk *walk, const int *rank,
 	}
 }
 
-static int
-place_of(const RankGroup *group, int rank)
-{
-	int i = 0;
-	while (group->rank[i] != rank)
-		i++;
-	return i;
-}
-
 void
-image_ranks(const struct planning *p, const struct planned *of, const SymmetryWalk *walk, int image, int *rank)
+image_ranks(const struct planning *p, const struct planned *of, const SymmetryWalk *walk, int *rank)
 {
-	const GroupKind *kind = &p->in->workload->kind[of->kind];
-	for (int i = 0; i < kind->group[of->group].n; i++)
-		rank[i] = place_of(&kind->group[image], walk->vertex[kind->group[of->group].rank[i]]);
+	const RankGroup *group = &p->in->workload->kind[of->kind].group[of->group];
+	for (int i = 0; i < group->n; i++)
+		rank[i] = p->in->place_of[of->kind][walk->vertex[group->rank[i]]];
 }
 
 /* Sets as orbits, numbered by their first members: of each member its orbit, and sizes. Returns how many. */
@@ -76,7 +67,7 @@ find_orbits(struct planning *p, struct planned *of, Concurrent *concurrent)
 		int root = p->in->workload->kind[of->kind].group[of->group].rank[0];
 		if (p->in->group_of[of->kind][walk.vertex[root]] != of->group)
 			continue;
-		image_ranks(p, of, &walk, of->group, rank);
+		image_ranks(p, of, &walk, rank);
 		join_images(of, &walk, rank, call, links, bundles);
 	}
 	number_orbits(links, topo->n_links, of->part, of->part_size);

@@ -21,6 +21,30 @@ phase_level(const Phase *phase, int call)
 
 /* ---- the program ---- */
 
+/* Bytes of demands as weights: over what divides all, or, where that leaves too much, rounded, to none less than 1. */
+static Status
+weigh_demands(struct planning *p, const struct planned *of, Concurrent *out)
+{
+	const Wide most = INT64_C(1) << (CONCURRENT_WEIGHT_BITS - 1);
+	const GroupCall *call = &p->phase->call[of->call];
+	int n = of->joined->job.topo->n_ranks, n_demands = collective_demands(call->coll, n);
+	int64_t *weight, unit = 0;
+	Wide sum = 0;
+	TRY(NEW(p->ctx, weight, n_demands));
+	for (int d = 0; d < n_demands; d++) {
+		weight[d] = of->matrix[collective_demand(call->coll, n, -1, d).block];
+		unit = gcd64(weight[d], unit);
+		sum += weight[d];
+	}
+	if (sum / unit >= most)
+		unit = (int64_t)(sum / most) + 1;
+	for (int d = 0; d < n_demands; d++)
+		weight[d] = weight[d] == 0 ? 0 : weight[d] < unit ? 1 : (weight[d] + unit / 2) / unit;
+	out->weight = weight;
+	out->bytes = unit * call->times;
+	return OK;
+}
+
 /* alone: with the plan of each as if it were alone. */
 static Status
 list_groups(struct planning *p, bool alone)
@@ -44,7 +68,8 @@ list_groups(struct planning *p, bool alone)
 				continue;
 			for (int h = 0; h < kind->n_groups; h++)
 				copies += p->in->group[call->kind][h].like == g;
-			*of = (struct planned){ .call = c, .kind = call->kind, .group = g, .joined = joined };
+			*of = (struct planned){ .call = c, .kind = call->kind, .group = g, .joined = joined,
+				.matrix = call->matrix ? call->matrix[g] : NULL };
 			if (alone)
 				TRY(plan_alone(p, of));
 			TRY(NEW(p->ctx, row, joined->job.topo->n_links));
@@ -53,6 +78,8 @@ list_groups(struct planning *p, bool alone)
 			*concurrent = (Concurrent){ .topo = joined->job.topo, .row = row, .coll = call->coll,
 				.root = call->root, .bytes = bytes_of(call), .level = phase_level(p->phase, c),
 				.copies = copies, .known = of->alone.pack };
+			if (of->matrix)
+				TRY(weigh_demands(p, of, concurrent));
 			TRY(find_orbits(p, of, concurrent));
 			p->n++;
 			progress(p->ctx, "%s: plans of groups alone: %d", p->phase->name, p->n);
@@ -129,8 +156,8 @@ state_times(struct planning *p)
 	for (int c = 0; c < all.n_calls; c++) {
 		const GroupCall *call = &p->phase->call[c];
 		PhaseCall *of = &all.call[c];
-		*of = (PhaseCall){ .level = phase_level(p->phase, c), .bytes = bytes_of(call),
-			.n_groups = p->in->workload->kind[call->kind].n_groups };
+		*of = (PhaseCall){ .level = phase_level(p->phase, c), .bytes = bytes_of(call), .times = call->times,
+			.by_matrix = call->matrix != NULL, .n_groups = p->in->workload->kind[call->kind].n_groups };
 		TRY(TEMP(p->ctx, of->group, of->n_groups));
 		for (int g = 0; g < of->n_groups; g++)
 			of->group[g] = (CallingGroup){ out->group[c][g].sched, p->in->group[call->kind][g].shared };

@@ -33,6 +33,7 @@ struct search {
 	const Ask *ask;
 	int n, n_gpus;		/* ranks; GPUs that they may have, */
 	const int *gpu;		/* by their numbers in the machine */
+	int64_t *member;	/* number_members() */
 	int64_t work;		/* that is left */
 	struct seen *seen;	/* a table by hash, less than half full */
 	int n_seen, room, n_looked;
@@ -101,6 +102,78 @@ is_root(const Workload *w, int kind, int member)
 	return false;
 }
 
+static bool
+has_matrix(const Workload *w, int kind)
+{
+	for (int p = 0; p < w->n_phases; p++)
+		for (int c = 0; c < w->phase[p].n_calls; c++)
+			if (w->phase[p].call[c].kind == kind && w->phase[p].call[c].matrix)
+				return true;
+	return false;
+}
+
+/* Are blocks as long where two members of a group change places? */
+static bool
+may_swap(const int64_t *matrix, size_t n, size_t a, size_t b)
+{
+	for (size_t i = 0; i < n; i++)
+		if (i != a && i != b && (matrix[a * n + i] != matrix[b * n + i]
+		    || matrix[i * n + a] != matrix[i * n + b]))
+			return false;
+	return matrix[a * n + b] == matrix[b * n + a];
+}
+
+/* Do calls with matrices leave members a and b of a group alike; of a < 0, groups `group` and b? */
+static bool
+alike(const Workload *w, int kind, int group, int a, int b)
+{
+	for (int p = 0; p < w->n_phases; p++)
+		for (int c = 0; c < w->phase[p].n_calls; c++) {
+			const GroupCall *call = &w->phase[p].call[c];
+			if (call->kind != kind || !call->matrix)
+				continue;
+			size_t n = (size_t)w->kind[kind].group[group].n;
+			if (a < 0 ? call->matrix[group] != call->matrix[b]
+			    : !may_swap(call->matrix[group], n, (size_t)a, (size_t)b))
+				return false;
+		}
+	return true;
+}
+
+/* Numbers of the members of all groups, kind by kind, that are equal where members are alike: roots have others, and
+ * where blocks are of unequal lengths those that cannot change places; 0: all of the kind are. */
+static Status
+number_members(struct search *s, size_t members)
+{
+	const Workload *w = s->w;
+	size_t at = 0;
+	TRY(NEW(s->ctx, s->member, members));
+	for (int k = 0; k < w->n_kinds; k++)
+		for (int g = 0; g < w->kind[k].n_groups; g++) {
+			int first = 0, n = w->kind[k].group[g].n;
+			while (!alike(w, k, g, -1, first))
+				first++;
+			for (int i = 0; i < n; i++, at++) {
+				int like = 0;
+				while (n > 1 && like < i && (is_root(w, k, i) || is_root(w, k, like)
+				    || !alike(w, k, g, like, i)))
+					like++;
+				s->member[at] = has_matrix(w, k) ? 1 + (int64_t)first * w->n_ranks + like
+				    : is_root(w, k, i) ? 1 + i : 0;
+			}
+		}
+	return OK;
+}
+
+static void
+count_members(const Workload *w, size_t *members, size_t *groups)
+{
+	*members = *groups = 0;
+	for (int k = 0; k < w->n_kinds; k++)
+		for (int g = 0; g < w->kind[k].n_groups; g++, ++*groups)
+			*members += (size_t)w->kind[k].group[g].n;
+}
+
 /* The machine, a vertex for each rank and each group, and the GPUs of the first `placed` ranks. */
 static Status
 find_form(struct search *s, const int *at, int placed, unsigned char form[CANONICAL_FORM_BYTES])
@@ -108,11 +181,9 @@ find_form(struct search *s, const int *at, int placed, unsigned char form[CANONI
 	ArenaMark mark = arena_mark(&s->ctx->run), scratch = arena_mark(&s->ctx->scratch);
 	const Workload *w = s->w;
 	Topology topo = *s->machine;
-	size_t members = 0, groups = 0;
+	size_t members, groups, at_member = 0;
 	int first = topo.n_vertices, *candidate;
-	for (int k = 0; k < w->n_kinds; k++)
-		for (int g = 0; g < w->kind[k].n_groups; g++, groups++)
-			members += (size_t)w->kind[k].group[g].n;
+	count_members(w, &members, &groups);
 	TRY(TEMP(s->ctx, candidate, topo.n_ranks));
 	TRY(TEMP(s->ctx, topo.vertex, (size_t)first + (size_t)s->n + groups));
 	TRY(TEMP(s->ctx, topo.link, (size_t)topo.n_links + 2 * (members + (size_t)placed)));
@@ -127,7 +198,7 @@ find_form(struct search *s, const int *at, int placed, unsigned char form[CANONI
 		for (int g = 0; g < w->kind[k].n_groups; g++, v++)
 			for (int i = 0; i < w->kind[k].group[g].n; i++)
 				mark_link(&topo, v, first + w->kind[k].group[g].rank[i],
-				    1 + k + (int64_t)w->n_kinds * (is_root(w, k, i) ? 1 + i : 0));
+				    1 + k + w->n_kinds * s->member[at_member++]);
 	for (int r = 0; r < placed; r++)
 		mark_link(&topo, first + r, s->gpu[at[r]], 0);
 	Status status = topo_canonical_form(s->ctx, &topo, candidate, form, NULL, NULL);
@@ -316,6 +387,30 @@ try_kinds(struct search *s)
 
 /* ---- branch and bound ---- */
 
+static int
+last_rank(const RankGroup *group)
+{
+	int last = 0;
+	for (int i = 0; i < group->n; i++)
+		last = group->rank[i] > last ? group->rank[i] : last;
+	return last;
+}
+
+/* Those of groups that the first `placed` ranks have whole. */
+static Status
+restrict_matrices(Ctx *ctx, const GroupKind *kind, int placed, GroupCall *call)
+{
+	const int64_t **all = call->matrix;
+	int n = 0;
+	if (!all)
+		return OK;
+	TRY(NEW(ctx, call->matrix, kind->n_groups));
+	for (int g = 0; g < kind->n_groups; g++)
+		if (last_rank(&kind->group[g]) < placed)
+			call->matrix[n++] = all[g];
+	return OK;
+}
+
 /* The groups that the first `placed` ranks have whole, without priorities: a lower bound of all. */
 static Status
 restrict_groups(Ctx *ctx, const Workload *w, int placed, Workload *out, bool *grown)
@@ -331,9 +426,7 @@ restrict_groups(Ctx *ctx, const Workload *w, int placed, Workload *out, bool *gr
 		*to = (GroupKind){ .name = from->name };
 		TRY(NEW(ctx, to->group, from->n_groups));
 		for (int g = 0; g < from->n_groups; g++) {
-			int last = 0;
-			for (int i = 0; i < from->group[g].n; i++)
-				last = from->group[g].rank[i] > last ? from->group[g].rank[i] : last;
+			int last = last_rank(&from->group[g]);
 			*grown = *grown || (last == placed - 1 && from->group[g].n > 1);
 			if (last < placed)
 				to->group[to->n_groups++] = from->group[g];
@@ -343,8 +436,11 @@ restrict_groups(Ctx *ctx, const Workload *w, int placed, Workload *out, bool *gr
 		out->phase[p] = w->phase[p];
 		TRY(NEW(ctx, out->phase[p].call, w->phase[p].n_calls));
 		memcpy(out->phase[p].call, w->phase[p].call, (size_t)w->phase[p].n_calls * sizeof *w->phase[p].call);
-		for (int c = 0; c < w->phase[p].n_calls; c++)
-			out->phase[p].call[c].priority = FIRST_PRIORITY;
+		for (int c = 0; c < w->phase[p].n_calls; c++) {
+			GroupCall *call = &out->phase[p].call[c];
+			call->priority = FIRST_PRIORITY;
+			TRY(restrict_matrices(ctx, &w->kind[call->kind], placed, call));
+		}
 	}
 	return OK;
 }
@@ -422,8 +518,11 @@ workload_place(Ctx *ctx, const Workload *w, const Topology *machine, const int *
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct search s = { .ctx = ctx, .w = w, .machine = machine, .ask = ask, .n = w->n_ranks, .n_gpus = n_gpus,
 		.gpu = gpu, .work = WORK, .least = INFINITY };
+	size_t members, groups;
 	int *at;
 	*out = (Placements){ 0 };
+	count_members(w, &members, &groups);
+	TRY(number_members(&s, members));
 	TRY(NEW_EACH(ctx, s.n, s.best, at, out->gpu));
 	for (int r = 0; r < s.n; r++)
 		at[r] = s.best[r] = r;

@@ -13,6 +13,7 @@ struct planned {
 	Plan alone;
 	Packing *rings;		/* NULL: there are none */
 	Packing *pack;		/* what is sent */
+	const int64_t *matrix;	/* of its call, of that group; NULL: blocks are equal */
 	int *part;		/* n_links: the orbit of each of its links under symmetries that keep the group */
 	int *part_size;		/* of such an orbit, how many links it has */
 	double *sent, *alone_sent, *ring_sent;	/* n_links: bytes over each; of rings NULL: there are none */
@@ -31,8 +32,8 @@ struct planning {
 
 /* ---- alone.c ---- */
 
-/* Bytes that trees of a message of `bytes` send over each link; in the run arena. */
-Status count_bytes(Ctx *ctx, const Topology *topo, Collective coll, const Packing *pack, double bytes, double **out);
+/* Bytes that trees send over each link in all calls; in the run arena. */
+Status count_bytes(const struct planning *p, const struct planned *of, const Packing *pack, double **out);
 
 /* The best schedule of a group alone, and its rings. Fails: as job_plan; LIMIT it has no list of all trees. */
 Status plan_alone(struct planning *p, struct planned *of);
@@ -43,7 +44,7 @@ Status fail_long(Ctx *ctx, Collective coll, int n_ranks);
 /* ---- orbits.c ---- */
 
 /* Where each rank of a group goes in the group that is its image. */
-void image_ranks(const struct planning *p, const struct planned *of, const SymmetryWalk *walk, int image, int *rank);
+void image_ranks(const struct planning *p, const struct planned *of, const SymmetryWalk *walk, int *rank);
 
 /* Links and bundles of a group that symmetries take to each other, while they keep the group. */
 Status find_orbits(struct planning *p, struct planned *of, Concurrent *concurrent);

@@ -30,9 +30,10 @@ shares_of(struct planning *p, const ConcurrentPlan *plan, int i, Wide *share)
 	return OK;
 }
 
-/* Shares as capacities that a planner takes: in proportion, whole numbers from LIMIT_CAPACITY_MIN on. */
+/* Shares as capacities that a planner takes: in proportion, whole numbers from LIMIT_CAPACITY_MIN on. all: links
+ * without a share have that little, so that blocks without bytes have paths, too. */
 static void
-scale_shares(Wide *share, int n)
+scale_shares(Wide *share, int n, bool all)
 {
 	const Wide most = LIMIT_CAPACITY_SUM / 2 / (n + 1);
 	Wide common = 0, top = 0, limit = most < LIMIT_CAPACITY_MAX ? most : LIMIT_CAPACITY_MAX;
@@ -43,11 +44,13 @@ scale_shares(Wide *share, int n)
 		top = share[l] > top ? share[l] : top;
 	}
 	int64_t times = 1;
-	while (times < LIMIT_CAPACITY_MIN && top * times * 10 <= limit)
+	while ((all || times < LIMIT_CAPACITY_MIN) && top * times * 10 <= limit)
 		times *= 10;
 	for (int l = 0; l < n; l++)
 		share[l] = top * times <= limit ? share[l] * times
 		    : (Wide)((double)share[l] / (double)top * (double)limit);
+	for (int l = 0; l < n && all; l++)
+		share[l] = share[l] < LIMIT_CAPACITY_MIN ? LIMIT_CAPACITY_MIN : share[l];
 }
 
 /* The topology of its shares: links without any are left out. of: of each link its number in the whole. */
@@ -91,7 +94,7 @@ plan_in_shares(struct planning *p, struct planned *of, Wide *share)
 	Plan plan;
 	int *link;
 	TRY(NEW(p->ctx, link, topo->n_links));
-	scale_shares(share, topo->n_links);
+	scale_shares(share, topo->n_links, of->matrix != NULL);
 	TRY(shared_topology(p->ctx, topo, share, &shares, link));
 	job.topo = shares;
 	job.ask = of->ask;
@@ -103,7 +106,7 @@ plan_in_shares(struct planning *p, struct planned *of, Wide *share)
 }
 
 /* The trees of the program itself, less deep where they exchange edges, within what they send over each link: fractions
- * that were rounded make planners slow. */
+ * that were rounded make planners slow. Those of blocks of unequal lengths stay as they are. */
 static Status
 take_trees(struct planning *p, struct planned *of, Packing *pack)
 {
@@ -121,6 +124,8 @@ take_trees(struct planning *p, struct planned *of, Packing *pack)
 				share[tree_edge(&pack->tree[t], i)->link[k]] += (Wide)pack->weight[t]
 				    * LIMIT_CAPACITY_MIN;
 	of->pack = pack;
+	if (of->matrix)
+		return OK;
 	for (int l = 0; l < topo->n_links; l++)
 		if (share[l] > LIMIT_CAPACITY_SUM / topo->n_links)
 			return OK;
@@ -190,8 +195,7 @@ share_bytes(struct planning *p, const ConcurrentPlan *plan, int i, double **out)
 	double *share, *of_link;
 	TRY(TEMP(p->ctx, share, group->topo->n_links));
 	TRY(NEW(p->ctx, of_link, group->topo->n_links));
-	double scale = (double)group->bytes / collective_shares(group->coll, group->topo->n_ranks)
-	    / (double)plan->each[i];
+	double scale = (double)group->bytes / concurrent_shares(group) / (double)plan->each[i];
 	for (int l = 0; l < group->topo->n_links; l++)
 		share[p->of[i].part[l]] += (double)plan->sent[i][l];
 	for (int l = 0; l < group->topo->n_links; l++)
@@ -253,7 +257,7 @@ plan_groups(struct planning *p, const ConcurrentPlan *plan)
 		if (fits) {
 			of->pack = of->alone.pack;
 			of->sent = of->alone_sent;
-		} else if (!plan->exact && plan->pack[i]) {
+		} else if ((!plan->exact || of->matrix) && plan->pack[i]) {
 			TRY(take_trees(p, of, plan->pack[i]));
 		} else {
 			TRY(TEMP(p->ctx, whole, of->joined->job.topo->n_links));
@@ -261,8 +265,7 @@ plan_groups(struct planning *p, const ConcurrentPlan *plan)
 			TRY(plan_in_shares(p, of, whole));
 		}
 		if (!fits)
-			TRY(count_bytes(p->ctx, of->joined->job.topo, of->ask.coll, of->pack,
-			    (double)p->concurrent[i].bytes, &of->sent));
+			TRY(count_bytes(p, of, of->pack, &of->sent));
 		add_sent(p, i, share[i], -1, &loads);
 		add_sent(p, i, of->sent, 1, &loads);
 		progress(p->ctx, "%s: plans of groups at once: %d of %d", p->phase->name, i + 1, p->n);

@@ -5,6 +5,15 @@
 
 #include <math.h>
 
+/* Of each link, as parts of the message, or as bytes of the matrix. */
+static Status
+group_loads(Ctx *ctx, const PhaseCall *call, const Schedule *sched, Frac *load)
+{
+	const char *label = sched->topo->name;
+	return call->by_matrix ? sched_matrix_loads(ctx, label, sched, sched->matrix->bytes, load)
+	    : sched_loads(ctx, label, sched, load);
+}
+
 Status
 phase_seconds(Ctx *ctx, const PhaseGroups *in, int level, double *out)
 {
@@ -19,9 +28,10 @@ phase_seconds(Ctx *ctx, const PhaseGroups *in, int level, double *out)
 			if (!group->sched)
 				continue;
 			TRY(TEMP(ctx, load, group->sched->topo->n_links));
-			TRY(sched_loads(ctx, group->sched->topo->name, group->sched, load));
+			TRY(group_loads(ctx, &in->call[c], group->sched, load));
+			double times = (double)(in->call[c].by_matrix ? in->call[c].times : in->call[c].bytes);
 			for (int l = 0; l < group->sched->topo->n_links; l++)
-				sent[group->shared[l]] += frac_double(load[l]) * (double)in->call[c].bytes;
+				sent[group->shared[l]] += frac_double(load[l]) * times;
 			arena_release(&ctx->scratch, inner);
 		}
 	*out = 0;
@@ -45,9 +55,12 @@ group_cost(Ctx *ctx, const char *label, const PhaseGroups *in, const PhaseCall *
 	for (int l = 0; l < sched->topo->n_links; l++)
 		for (int j = call->level; j <= at; j++)
 			price[l] += level[at].price[(size_t)j * (size_t)n + (size_t)group->shared[l]];
-	TRY(demands_cost(ctx, label, sched->topo, sched->coll, sched->root, NULL, price, &cost));
-	*out = cost < 0 ? 0 : (double)cost * (double)call->bytes
-	    / collective_shares(sched->coll, sched->topo->n_ranks);
+	if (call->by_matrix)
+		TRY(pairs_cost(ctx, label, sched->topo, sched->matrix->bytes, price, &cost));
+	else
+		TRY(demands_cost(ctx, label, sched->topo, sched->coll, sched->root, NULL, price, &cost));
+	*out = cost < 0 ? 0 : call->by_matrix ? (double)cost * call->times
+	    : (double)cost * (double)call->bytes / collective_shares(sched->coll, sched->topo->n_ranks);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

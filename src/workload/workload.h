@@ -33,8 +33,9 @@ typedef struct {
 	const Topology *topo;	/* the ranks, and the links that their groups use, which keep ids of the machine */
 	JoinedGroup **group;	/* of each kind, its groups; those of one rank have no links */
 	int **group_of;		/* of each kind and rank; -1: in none */
-	const Symmetry *sym;	/* of topo: takes groups of each kind to groups of that kind, rooted calls to rooted
-				 * ones */
+	int **place_of;		/* likewise: its place in that group */
+	const Symmetry *sym;	/* of topo: takes groups of each kind to groups of that kind, roots of calls to roots,
+				 * blocks to blocks of the same length */
 } JoinedWorkload;
 
 /* gpu: w->n_ranks of the machine's. ask: which links groups may use. Fails: INFEASIBLE links do not connect a group;
@@ -102,7 +103,9 @@ typedef struct {
 
 typedef struct {
 	int level, n_groups;
-	int64_t bytes;		/* that each group's call moves, M times the calls */
+	int64_t bytes;		/* of each group, M times the calls */
+	bool by_matrix;		/* of each group instead the matrix of its schedule, */
+	int times;		/* as often */
 	CallingGroup *group;
 } PhaseCall;
 

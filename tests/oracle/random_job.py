@@ -7,7 +7,7 @@ usage: random_job.py BLINKC FIRST LAST [--most N]
 For each seed a machine of up to N GPUs (default 16), a grid or lists of groups, and phases of random calls. Of what
 blinkc job writes
 
-- every schedule is replayed (replay.py);
+- every schedule is replayed (replay.py); of an alltoall with blocks of unequal lengths it has the matrix of its group;
 - the loads of the schedules, added up here, give the time of each level;
 - each time and each bound is the optimum of a linear program of its own, by HiGHS, over flows in place of trees
   (pair_routes.py has them): all bytes of a level and of those before it, while those before are done in their time.
@@ -17,6 +17,7 @@ the time. Prints a line for each job that differs; exit status 1 if any does.
 """
 import importlib.util
 import json
+import math
 import os
 import random
 import subprocess
@@ -87,6 +88,28 @@ def lists_of(rng, n):
     return groups
 
 
+def uneven(rng, call, job, n):
+    """Blocks of an alltoall as a matrix of the job, as a matrix of each group, by a skew, or equal."""
+    kind, grid = call["groups"], job["grid"]
+    size = 0 if kind == "some" else math.prod(grid[name] for name in kind.split("-"))
+    how = rng.randrange(4)
+    if size == 1 or how == 0:
+        return
+    if size and how < 3:
+        weights = {end: [rng.randint(1, 4)] + [rng.choice((0, 1, 1, rng.randint(2, 9))) for _ in range(size - 2)]
+                   + [rng.randint(1, 4)] for end in rng.choice((["to"], ["from"], ["from", "to"]))}
+        if how == 1:
+            call["skew"] = weights
+            return
+        rows = [[rng.randint(0, 8) << rng.choice((0, 10, 20)) for _ in range(size)] for _ in range(size)]
+        rows[0][-1] += 12345
+    else:
+        # Some blocks between the ranks of any group.
+        rows = [[rng.choice((1, rng.randint(1, 1 << 22), 1 << 20)) for _ in range(n)] for _ in range(n)]
+    call["matrix"] = rows
+    del call["bytes"]
+
+
 def random_job(seed, most):
     rng = random.Random(seed)
     topology = machine(rng, most)
@@ -103,9 +126,12 @@ def random_job(seed, most):
     for p in range(rng.randint(1, 2)):
         calls = []
         for _ in range(rng.randint(1, 3)):
-            call = {"groups": rng.choice(kinds), "bytes": rng.randint(1, 64) << 20,
+            call = {"groups": rng.choice(kinds),
+                    "bytes": rng.randint(1, 64) << 20 if rng.random() < 0.7 else rng.randint(1 << 16, 1 << 26),
                     "collective": rng.choice(("allreduce", "allreduce", "broadcast", "reduce", "allgather",
                                               "reducescatter", "alltoall", "gather", "scatter"))}
+            if call["collective"] == "alltoall":
+                uneven(rng, call, job, n)
             if rng.random() < 0.2:
                 call["priority"] = rng.randint(1, 3)
             if rng.random() < 0.2:
@@ -129,14 +155,20 @@ class Group:
         self.doc, self.machine = doc, pair_routes.Machine(doc)
         ids = [rank["gpu"] for rank in doc["topology"]["ranks"]]
         end = lambda v: ids[v] if isinstance(v, int) else without_copy(v, known)
+        self.rows = None
         self.link = [links[end(link["from"]), end(link["to"]), link["class"]] for link in doc["topology"]["links"]]
 
     def loads(self):
-        """Parts of the message that each link carries."""
-        shares = len(self.doc["topology"]["ranks"]) if self.doc["collective"] == "alltoall" else 1
+        """Parts of the message that each link carries; with a matrix, bytes."""
+        n = len(self.doc["topology"]["ranks"])
         load = {}
         for tree in self.doc["trees"]:
-            length = Fraction(tree["segment"][1]) * shares
+            offset, length = map(Fraction, tree["segment"])
+            if self.rows:
+                block = int(offset * n * n)
+                length *= n * n * self.rows[block // n][block % n]
+            elif self.doc["collective"] == "alltoall":
+                length *= n
             for edge in tree.get("down", []) + tree.get("up", []):
                 for link in edge[2]:
                     load[self.link[link]] = load.get(self.link[link], 0) + length
@@ -161,18 +193,19 @@ def add_demands(p, group, key, call):
     elif collective in ("allgather", "reducescatter"):
         trees = {("tree", r): (collective == "allgather", {r: block}, block) for r in range(n)}
     else:
-        return add_paths(p, group, key, collective, root, block)
+        return add_paths(p, group, key, call, block)
     for label, (out, roots, rate) in trees.items():
         pair_routes.spread(p, m, (key, label), out, roots, rate)
     return [(key, label) for label in trees]
 
 
-def add_paths(p, group, key, collective, root, block):
+def add_paths(p, group, key, call, block):
     """One label for each source; of a gather for its root, against the flow."""
-    m = group.machine
-    sources = range(m.n) if collective == "alltoall" else (root,)
+    m, collective = group.machine, call["collective"]
+    sources = range(m.n) if collective == "alltoall" else (call["root"],)
     for s in sources:
-        balance = {u: [] if u == s else list(block) for u in range(m.n)}
+        blocks = [[(b * call["times"] / 1e6, p.one)] for b in group.rows[s]] if group.rows else [block] * m.n
+        balance = {u: [] if u == s else list(blocks[u]) for u in range(m.n)}
         for a, b in m.routes:
             tail, head = (b, a) if collective == "gather" else (a, b)
             hop = p.variable("hop", (key, s), a, b)
@@ -240,9 +273,11 @@ def check(directory):
                 if [ids[r] for r in one["ranks"]] != [r["gpu"] for r in group.doc["topology"]["ranks"]]:
                     yield f"{one['file']}: other ranks"
                 groups[-1].append(group)
+                if call.get("by_matrix"):
+                    group.rows = group.doc["matrix"]["bytes"]
                 for link, load in group.loads().items():
                     for level in range(mine, len(sent)):
-                        sent[level][link] += load * call["bytes"] * call["times"]
+                        sent[level][link] += load * (1 if group.rows else call["bytes"]) * call["times"]
         for level, of in enumerate(phase["levels"]):
             time = max(float(s) / GB / c for s, c in zip(sent[level], capacity))
             best = level_optimum(capacity, phase, groups, level) if HIGHS else time
@@ -250,6 +285,29 @@ def check(directory):
                 stated = of["bound" if what == "bound" else "time"]
                 if abs(stated - value) > NEAR * value:
                     yield f"{phase['name']}, level {level}: {what}: stated {stated} us, want {value}"
+
+
+def blocks_of(job, call, ranks):
+    """The matrix that a group's schedule should have; None: blocks are equal."""
+    n = len(ranks)
+    if "skew" in call:
+        ends = [call["skew"].get(end, [1] * n) for end in ("from", "to")]
+        return [[call["bytes"] * n * f * t // (sum(ends[0]) * sum(ends[1])) for t in ends[1]] for f in ends[0]]
+    rows = call.get("matrix")
+    return rows if rows is None or len(rows) == n else [[rows[a][b] for b in ranks] for a in ranks]
+
+
+def check_blocks(job, directory):
+    with open(os.path.join(directory, "phases.json"), encoding="utf-8") as file:
+        doc = json.load(file)
+    for phase, planned in zip(job["phases"], doc["phases"]):
+        for call, found in zip(phase["calls"], planned["calls"]):
+            for one in found["schedules"]:
+                want = blocks_of(job, call, one["ranks"])
+                with open(os.path.join(directory, one["file"]), encoding="utf-8") as file:
+                    got = json.load(file).get("matrix", {}).get("bytes")
+                if got != want or found.get("by_matrix", False) != (want is not None):
+                    yield f"{one['file']}: another matrix"
 
 
 def run(blinkc, seed, most, directory):
@@ -271,7 +329,7 @@ def run(blinkc, seed, most, directory):
     if done.returncode:
         return [f"exit {done.returncode}: {done.stderr.decode()}"]
     done = subprocess.run([blinkc, "check", "-q", out], capture_output=True, check=False)
-    return [f"check: {done.stderr.decode()}"] * (done.returncode != 0) + list(check(out))
+    return [f"check: {done.stderr.decode()}"] * (done.returncode != 0) + list(check_blocks(job, out)) + list(check(out))
 
 
 def main():

@@ -46,6 +46,9 @@ def judge(blinkc, seed, directory):
         for phase in job["phases"]:
             for i, call in enumerate(phase["calls"]):
                 call["groups"] = kinds[i % len(kinds)]
+                if call.pop("skew", None) or call.pop("matrix", None):
+                    call.pop("bytes", None)
+                    call["matrix"] = [[1 << (a * seed + b) % 20 for b in range(ranks)] for a in range(ranks)]
     with open(os.path.join(directory, "machine.json"), "w", encoding="utf-8") as file:
         json.dump(topology, file)
     path = os.path.join(directory, "job.json")

@@ -128,6 +128,87 @@ job ones '{ "groups": "pp", "collective": "allreduce", "bytes": 1 }, { "groups":
 plan ones
 same ones "1000 1000 1000"
 
+# Bytes without a common divisor: the time is that of the largest sum over a port.
+job uncommon '{ "groups": "tp", "collective": "allreduce", "bytes": 299999999 },
+	{ "groups": "dp", "collective": "allreduce", "bytes": 600000001, "times": 2 }' "$grid"
+plan uncommon
+same uncommon "7000.00001 7000.00001 7000.00001"
+# Groups that call the same in a later phase have the files of the earlier, others of that call their own.
+cat >"$work/twice.json" <<'END'
+{ "format": "blink-job", "version": 1, "topology": "dgx-a100", "groups": { "some": [[0, 1, 2], [3, 4]] }, "phases": [
+  { "name": "a", "calls": [ { "groups": "some", "collective": "alltoall", "matrix": [[0, 1, 1, 0, 0], [1, 0, 1, 0, 0],
+    [1, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0]] } ] },
+  { "name": "b", "calls": [ { "groups": "some", "collective": "alltoall", "matrix": [[0, 1, 1, 0, 0], [1, 0, 1, 0, 0],
+    [1, 1, 0, 0, 0], [0, 0, 0, 0, 2], [0, 0, 0, 2, 0]] } ] } ] }
+END
+plan twice
+expect "files of two phases" diff - <(cd "$work/twice" && find . -name '[0-9].json' | sort) <<'END'
+./a/some-alltoall/0.json
+./a/some-alltoall/1.json
+./b/some-alltoall/1.json
+END
+
+# ---- alltoalls of unequal blocks ----
+
+# Behind a switch who receives, or sends, most takes all the time: rank 0 of each group here gets 6/9 of what each rank
+# has, 200 of 300 MB, from the others.
+experts='"topology": "dgx-a100", "grid": { "dp": 2, "ep": 4 },'
+job to '{ "groups": "ep", "collective": "alltoall", "bytes": 300000000, "skew": { "to": [6, 1, 1, 1] } }' "$experts"
+plan to
+same to "2000 2000 2000"
+job from '{ "groups": "ep", "collective": "alltoall", "bytes": 300000000, "times": 2, "skew": {
+	"from": [6, 1, 1, 1] } }' "$experts"
+plan from
+# It sends 4/4 x 6/9 x 4 of 300 MB, less its own block.
+same from "4000 4000 4000"
+# The same blocks as a matrix of a group, and with other groups at once.
+rows='[[0, 600000, 0, 0], [0, 0, 0, 300000], [0, 0, 0, 0], [0, 300000, 0, 0]]'
+job rows '{ "groups": "ep", "collective": "alltoall", "matrix": '"$rows"' },
+	{ "groups": "dp", "collective": "allreduce", "bytes": 300000 }' "$experts"
+plan rows
+same rows "4 4 4"
+expect "schema of a job with a matrix" oracle validate schemas/job.schema.json "$work/rows.json"
+expect "schema of phases with a matrix" oracle validate schemas/phases.schema.json "$work/rows/phases.json"
+# Of a matrix of all ranks each group has a part; a group of rank 7 and 0 sends 900 KB at most.
+"$python" - >"$work/sent" <<'END'
+rows = [[0] * 8 for _ in range(8)]
+rows[0][7], rows[7][0], rows[1][6], rows[2][3], rows[6][1] = 900000, 300000, 600000, 10 ** 12, 1
+print(rows)
+END
+job parts '{ "groups": "some", "collective": "alltoall", "matrix": '"$(cat "$work/sent")"' }' \
+	'"topology": "dgx-a100", "groups": { "some": [[7, 0], [1, 6, 4]] },'
+plan parts
+same parts "3 3 3"
+expect "parts of a matrix" diff - <(grep -h -A3 '"bytes": \[' "$work"/parts/step/some-alltoall/?.json |
+	grep -o '[0-9][0-9, ]*\]') <<'END'
+0, 300000]
+900000, 0]
+0, 600000, 0]
+1, 0, 0]
+0, 0, 0]
+END
+# One link, both ways: simulated without start-up times, as planned.
+echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0, "efficiency":
+	{ "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
+job pair '{ "groups": "pair", "collective": "alltoall", "matrix": [[7, 25000000], [75000000, 9]], "times": 2 }' \
+	'"topology": "dgx1v", "groups": { "pair": [[0, 1]] },'
+plan pair
+same pair "6000 6000 6000"
+"$blinkc" simulate "$work/pair" --parameters "$work/free.json" --format json -o "$work/phase.json"
+expect "a matrix is simulated as planned" grep -q '"time_ps": 600[0-9]*, \?$' "$work/phase.json"
+expect "the example of experts" "$blinkc" job examples/jobs/moe-dgx1v.json -o "$work/moe"
+cp "$work/out" "$work/text"
+expect "the example of experts: at its bound" [ "$(grep -c '^  time        1.342 ms; bound 1.342 ms, ratio 1.000$' \
+	"$work/text")" = 2 ]
+expect "the example of experts: check" "$blinkc" check -q "$work/moe"
+sed 's/"by_matrix": true,//' "$work/moe/phases.json" >"$work/moe/equal.json"
+expect_exit "the example of experts, as if blocks were equal" 6 "$blinkc" check "$work/moe/equal.json"
+sed 's/"bytes": 671[0-9]*/"bytes": 67000000/' "$work/moe/phases.json" >"$work/moe/less.json"
+expect_exit "the example of experts, another message" 3 "$blinkc" check "$work/moe/less.json"
+sed 's/"matrix": {/"matrices": {/' "$work/moe/dispatch/ep-alltoall/0.json" >"$work/plain.json"
+cp "$work/plain.json" "$work/moe/dispatch/ep-alltoall/0.json"
+expect_exit "a schedule without its matrix" 3 "$blinkc" check "$work/moe/phases.json"
+
 # ---- grids ----
 
 # ranks NAME: of the groups of each call
@@ -300,6 +381,21 @@ refused "groups.odd[0][1]: 8: want a whole number, 0 to 7" \
 refused "groups.odd[0]: an array: want a list of two ranks or more" \
 	's/"grid"/"groups": { "odd": [[0]] }, "grid"/; s/"groups": "tp"/"groups": "odd"/'
 refused "groups.tp: a dimension of the grid has this name" 's/"grid"/"groups": { "tp": [[0, 1]] }, "grid"/'
+refused "phases[1].calls[0].skew: want it with an alltoall alone" 's/"times": 64/"skew": { "to": [1, 2] }/'
+ep='s/"groups": "dp", "collective": "allreduce", "bytes": 1073741824/"groups": "dp", "collective": "alltoall", '
+refused "calls[1].matrix: bytes beside it: want the matrix alone" "$ep"'"bytes": 1, "matrix": [[0]]/'
+refused "calls[1].matrix: want a row for each rank of a group, 4 of 4 numbers, or for each rank of the job, 8" \
+	"$ep"'"matrix": [[0, 1], [1, 0]]/'
+refused "calls[1].matrix[1]: want an array of 4 numbers" "$ep"'"matrix": [[0, 1, 2, 3], [1], [1], [1]]/'
+refused "calls[1].matrix[0][1]: -1: want a whole number" "$ep"'"matrix": [[0, -1, 2, 3], [1], [1], [1]]/'
+refused "no bytes between the ranks of a group: want some in each" \
+	"$ep"'"bytes": 1, "skew": { "to": [1, 1, 1, 1] }/'
+refused "4500000000000000 bytes between the ranks of a group, 3 times: want at most" \
+	"$ep"'"times": 3, "bytes": 1500000000000000, "skew": { "to": [1, 1, 1, 1] }/' 4
+refused "calls[1].skew.to: want a whole number for each rank of a group, 4" \
+	"$ep"'"bytes": 64, "skew": { "to": [1, 1] }/'
+refused "calls[1].skew.to: all are 0: want some" "$ep"'"bytes": 64, "skew": { "to": [0, 0, 0, 0] }/'
+refused "calls[1].skew.too: unknown member" "$ep"'"bytes": 64, "skew": { "too": [0, 0, 0, 0] }/'
 refused 'order: "tp": want each dimension of the grid once' 's/"grid"/"order": "tp", "grid"/'
 refused "topology: missing: want it there, or --topology" 's/"topology": "dgx1v",//' 2
 refused "gpus: \"8\": dgx1v has no such GPU" 's/"grid"/"gpus": "0-6,8", "grid"/'

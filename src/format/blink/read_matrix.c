@@ -27,8 +27,8 @@ read_row(Ctx *ctx, const char *label, const Doc *row, int n, int64_t *bytes)
 	return OK;
 }
 
-static Status
-read_rows(Ctx *ctx, const char *label, const Doc *array, int n, int64_t **out)
+Status
+matrix_read_rows(Ctx *ctx, const char *label, const Doc *array, int n, int64_t **out)
 {
 	size_t width = (size_t)n;
 	if (array->kind != DOC_ARRAY || array->n != n)
@@ -106,7 +106,7 @@ matrix_read(Ctx *ctx, const char *label, const char *data, size_t size, int n, c
 	} else {
 		Doc *root;
 		TRY(doc_read_json_list(ctx, label, data, size, NULL, &root, NULL));
-		TRY(read_rows(ctx, label, root, n, &l.bytes));
+		TRY(matrix_read_rows(ctx, label, root, n, &l.bytes));
 	}
 	arena_release(&ctx->scratch, mark);
 	*out = l.bytes;
@@ -136,7 +136,7 @@ schedule_read_matrix(struct reader *r, const Doc *root)
 	for (int l = 0; l < array->n; l++)
 		TRY(doc_int(r->ctx, r->label, array->child[l], 0, LIMIT_MATRIX_LENGTH, &length[l]));
 	TRY(need(r, at, "bytes", DOC_ARRAY, &array));
-	TRY(read_rows(r->ctx, r->label, array, r->topo->n_ranks, &bytes));
+	TRY(matrix_read_rows(r->ctx, r->label, array, r->topo->n_ranks, &bytes));
 	*matrix = (ByteMatrix){ .bytes = bytes, .length = length, .time = time->number, .bound = bound->number };
 	r->sched->matrix = matrix;
 	return OK;

@@ -51,7 +51,7 @@ read_group(struct reader *r, const Doc *at, bool *seen, RankGroup *group, const 
 static Status
 read_call(struct reader *r, const Doc *at, PlannedCall *call)
 {
-	const Doc *list, *root;
+	const Doc *list, *root, *flag = doc_get(at, "by_matrix");
 	const char *text;
 	RankGroup *group;
 	int64_t times, priority;
@@ -67,6 +67,9 @@ read_call(struct reader *r, const Doc *at, PlannedCall *call)
 	if (root->kind != DOC_NULL)
 		TRY(read_int(r, root, 0, r->topo->n_ranks - 1, &call->root));
 	TRY(read_count(r, at, "bytes", 1, LIMIT_MESSAGE, &call->bytes));
+	if (flag && (flag->kind != DOC_BOOL || call->coll != ALLTOALL))
+		return doc_want(r->ctx, r->label, flag, "true or false, and true with an alltoall alone");
+	call->by_matrix = flag && flag->flag;
 	TRY(read_count(r, at, "times", 1, INT_MAX, &times));
 	if (call->bytes > LIMIT_MESSAGE / times)
 		return doc_fail(r->ctx, r->label, doc_get(at, "bytes"), LIMIT,

@@ -1,9 +1,8 @@
 /* The job file (blink-job(5)): groups of ranks, as a grid or as lists, and the phases in which they call
  * collectives. */
 #include "base/array.h"
-#include "format/doc.h"
+#include "format/blink/workload_reader.h"
 #include "format/file_kind.h"
-#include "format/format.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -295,10 +294,21 @@ check_root(const struct workload_reader *r, const Doc *at, const GroupKind *kind
 }
 
 static Status
+read_bytes(const struct workload_reader *r, const Doc *at, GroupCall *call)
+{
+	const Doc *bytes;
+	TRY(doc_need(r->ctx, r->label, at, "bytes", DOC_NUMBER, &bytes));
+	TRY(doc_int(r->ctx, r->label, bytes, 1, LIMIT_MESSAGE, &call->bytes));
+	return call->bytes <= LIMIT_MESSAGE / call->times ? OK : doc_fail(r->ctx, r->label, bytes, LIMIT,
+	    "%lld bytes %d times: want at most %lld together", (long long)call->bytes, call->times,
+	    (long long)LIMIT_MESSAGE);
+}
+
+static Status
 read_call(struct workload_reader *r, const Doc *at, GroupCall *call)
 {
-	static const char *const names[] = { "groups", "collective", "root", "bytes", "times", "priority", NULL };
-	const Doc *bytes;
+	static const char *const names[] = { "groups", "collective", "root", "bytes", "matrix", "skew", "times",
+		"priority", NULL };
 	const char *text;
 	int64_t times = 1, priority = FIRST_PRIORITY;
 	if (at->kind != DOC_OBJECT)
@@ -309,16 +319,13 @@ read_call(struct workload_reader *r, const Doc *at, GroupCall *call)
 	if (!collective_parse(text, &call->coll))
 		return doc_want(r->ctx, r->label, doc_get(at, "collective"), "a collective, as \"allreduce\"");
 	TRY(check_root(r, at, &r->out->kind[call->kind], call));
-	TRY(doc_need(r->ctx, r->label, at, "bytes", DOC_NUMBER, &bytes));
-	TRY(doc_int(r->ctx, r->label, bytes, 1, LIMIT_MESSAGE, &call->bytes));
 	TRY(read_int(r, at, "times", 1, MOST_TIMES, &times));
 	TRY(read_int(r, at, "priority", FIRST_PRIORITY, LAST_PRIORITY, &priority));
-	if (call->bytes > LIMIT_MESSAGE / times)
-		return doc_fail(r->ctx, r->label, bytes, LIMIT, "%lld bytes %lld times: want at most %lld together",
-		    (long long)call->bytes, (long long)times, (long long)LIMIT_MESSAGE);
 	call->times = (int)times;
 	call->priority = (int)priority;
-	return OK;
+	if (!doc_get(at, "matrix"))
+		TRY(read_bytes(r, at, call));
+	return call_read_matrix(r->ctx, r->label, at, r->out->n_ranks, &r->out->kind[call->kind], call);
 }
 
 /* A rank is in one group of a call, and has as many communicators at work as there are calls. */

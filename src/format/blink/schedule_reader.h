@@ -76,6 +76,9 @@ Status schedule_read_baselines(struct reader *r, const Doc *root);
 
 /* ---- read_matrix.c ---- */
 
+/* An array of n rows of n numbers; *out: in the run arena. */
+Status matrix_read_rows(Ctx *ctx, const char *label, const Doc *array, int n, int64_t **out);
+
 Status schedule_read_matrix(struct reader *r, const Doc *root);
 
 #endif

@@ -20,6 +20,8 @@ put_call(JsonWriter *w, const PlannedCall *call)
 	json_string(w, "collective", collective_name(call->coll));
 	json_rank(w, "root", call->root);
 	json_int64(w, "bytes", call->bytes);
+	if (call->by_matrix)
+		json_bool(w, "by_matrix", true);
 	json_int(w, "times", call->times);
 	json_int(w, "priority", call->priority);
 	json_array(w, "schedules", JSON_BLOCK);

@@ -58,6 +58,15 @@ same_file(const JobPlans *plans, int p, int c, int g)
 	return NULL;
 }
 
+static int64_t
+bytes_between(const int64_t *matrix, size_t n)
+{
+	int64_t sum = 0;
+	for (size_t i = 0; i < n * n; i++)
+		sum += i % (n + 1) == 0 ? 0 : matrix[i];
+	return sum;
+}
+
 static Status
 list_call(Ctx *ctx, const JobPlans *plans, int p, int c, PlannedCall *out)
 {
@@ -67,12 +76,14 @@ list_call(Ctx *ctx, const JobPlans *plans, int p, int c, PlannedCall *out)
 	const GroupKind *kind = &w->kind[call->kind];
 	RankGroup *group;
 	*out = (PlannedCall){ .groups = kind->name, .coll = call->coll, .root = call->root, .bytes = call->bytes,
-		.times = call->times, .priority = call->priority };
+		.by_matrix = call->matrix != NULL, .times = call->times, .priority = call->priority };
 	TRY(NEW(ctx, group, kind->n_groups));
 	TRY(NEW(ctx, out->file, kind->n_groups));
 	for (int g = 0; g < kind->n_groups; g++) {
 		if (!plans->plan[p].group[c][g].sched)
 			continue;
+		if (call->matrix)
+			out->between += bytes_between(call->matrix[g], (size_t)kind->group[g].n);
 		group[out->n_groups] = kind->group[g];
 		out->file[out->n_groups] = same_file(plans, p, c, g);
 		if (!out->file[out->n_groups])
@@ -256,8 +267,7 @@ write_schedules(Ctx *ctx, const JobPlans *plans, const char *directory)
 				while (!plan->sched)
 					plan++;
 				TRY(make_path(ctx, directory, phase->call[c].file[g], path));
-				if (g == 0)
-					TRY(make_directories(ctx, path, strlen(directory) + 1));
+				TRY(make_directories(ctx, path, strlen(directory) + 1));
 				TRY(file_write_soon(ctx, path, &plan->json));
 			}
 			if (phase->call[c].n_groups > 0) {

@@ -48,7 +48,10 @@ put_call(Text *out, const PlannedCall *call)
 	text_printf(out, "  %s %s: ", call->groups, collective_name(call->coll));
 	put_groups(out, call);
 	text_put(out, ", ");
-	put_bytes(out, call->bytes);
+	if (call->by_matrix)
+		text_printf(out, "unequal blocks, %.6g MB between ranks", (double)call->between / 1e6);
+	else
+		put_bytes(out, call->bytes);
 	if (call->times > 1)
 		text_printf(out, ", %d times", call->times);
 	if (call->priority > FIRST_PRIORITY)

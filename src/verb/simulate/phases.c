@@ -70,6 +70,18 @@ read_offsets(struct phase_run *run, const char *text)
 
 /* ---- simulation ---- */
 
+/* All calls of a matrix as one. */
+static Status
+prepare_matrix(Ctx *ctx, const Schedule *sched, int times, SimPlan **out, int64_t *m)
+{
+	size_t n = (size_t)sched->topo->n_ranks;
+	int64_t *bytes;
+	TRY(NEW(ctx, bytes, n * n));
+	for (size_t i = 0; i < n * n; i++)
+		bytes[i] = sched->matrix->bytes[i] * times;
+	return sim_prepare_matrix(ctx, sched, bytes, out, m);
+}
+
 static Status
 list_parts(struct phase_run *run, const PhaseGroups *groups)
 {
@@ -83,11 +95,16 @@ list_parts(struct phase_run *run, const PhaseGroups *groups)
 		run->call[c].first = run->n_parts;
 		run->call[c].n = call->n_groups;
 		for (int g = 0; g < call->n_groups; g++) {
+			const Schedule *sched = call->group[g].sched;
 			SimPlan *plan;
+			int64_t m = call->bytes;
 			progress(ctx, "%s: schedule %d of %d", run->phase->name, run->n_parts + 1, n);
-			TRY(sim_prepare(ctx, call->group[g].sched, &plan));
+			if (call->by_matrix)
+				TRY(prepare_matrix(ctx, sched, call->times, &plan, &m));
+			else
+				TRY(sim_prepare(ctx, sched, &plan));
 			run->part[run->n_parts++] = (SimPart){ plan, run->phase->call[c].group[g].rank,
-				call->group[g].shared, call->bytes, run->call[c].begin };
+				call->group[g].shared, m, run->call[c].begin };
 		}
 	}
 	return OK;
