@@ -32,6 +32,7 @@ struct finder {
 	uint64_t sum;		/* of the links (sum_of_ends) */
 	int *vertex, *link;	/* images under the current map */
 	int *server;		/* n_nodes: images of servers, where it must take servers to servers; else NULL */
+	const SymmetryTest *keeps;	/* NULL: none */
 };
 
 /* ---- order of ranks ---- */
@@ -297,6 +298,8 @@ try_step(struct finder *f, int step, int *block)
 		map_ranks(f, n, b, step);
 		if (!map_switches(f) || !map_servers(f) || !map_links(f))
 			continue;
+		if (f->keeps && !f->keeps->test(f->keeps->with, f->vertex, f->link))
+			continue;
 		TRY(keep_map(f, b / step, &kept));
 		if (!kept)
 			continue;
@@ -321,12 +324,12 @@ find_maps(struct finder *f, bool servers_only)
 	return OK;
 }
 
-Status
-topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out)
+static Status
+find_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, const SymmetryTest *keeps, Symmetry **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	Symmetry *sym;
-	struct finder f = { .ctx = ctx, .topo = topo };
+	struct finder f = { .ctx = ctx, .topo = topo, .keeps = keeps };
 	size_t n = (size_t)topo->n_vertices, m = (size_t)topo->n_links;
 	TRY(NEW(ctx, sym, 1));
 	TRY(NEW(ctx, sym->map, SYMMETRY_MAPS));
@@ -363,4 +366,16 @@ topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Sym
 	arena_release(&ctx->scratch, mark);
 	*out = sym;
 	return OK;
+}
+
+Status
+topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out)
+{
+	return find_symmetry(ctx, topo, root, wanted, NULL, out);
+}
+
+Status
+topo_symmetry_keeping(Ctx *ctx, const Topology *topo, const SymmetryTest *keeps, Symmetry **out)
+{
+	return find_symmetry(ctx, topo, -1, SYMMETRY_ANY, keeps, out);
 }

@@ -164,6 +164,15 @@ Status topo_canonical_form(Ctx *ctx, const Topology *topo, const int *mark, unsi
  * Cost: a sort of the links for each divisor of the number of ranks. Random: none. */
 Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out);
 
+/* Does a map keep what it should? vertex, link: images. */
+typedef struct {
+	bool (*test)(const void *with, const int *vertex, const int *link);
+	const void *with;
+} SymmetryTest;
+
+/* The same, of any maps without a root, by maps that each pass the test; their powers and products have to, too. */
+Status topo_symmetry_keeping(Ctx *ctx, const Topology *topo, const SymmetryTest *keeps, Symmetry **out);
+
 /* "sha256:" and 64 hex digits of the canonical text, which emit_topo_canonical writes. */
 Status topo_digest(Ctx *ctx, const Topology *topo, const char **out);
 

@@ -203,8 +203,9 @@ keeps_blocks(const JoinedWorkload *in, int k, int g, int image, const int *verte
 }
 
 static bool
-keeps_groups(const JoinedWorkload *in, const int *vertex, const int *link)
+keeps_groups(const void *with, const int *vertex, const int *link)
 {
+	const JoinedWorkload *in = with;
 	for (int k = 0; k < in->workload->n_kinds; k++)
 		for (int g = 0; g < in->workload->kind[k].n_groups; g++) {
 			int image = image_of_group(in, k, g, vertex, link);
@@ -215,46 +216,14 @@ keeps_groups(const JoinedWorkload *in, const int *vertex, const int *link)
 	return true;
 }
 
-/* The least power of a map that keeps all groups; false: none but the identity. */
-static Status
-least_power(Ctx *ctx, const JoinedWorkload *in, const SymmetryMap *map, SymmetryMap *out, bool *found)
-{
-	const Topology *topo = in->topo;
-	int *vertex, *link;
-	TRY(NEW(ctx, vertex, topo->n_vertices));
-	TRY(NEW(ctx, link, topo->n_links));
-	for (int v = 0; v < topo->n_vertices; v++)
-		vertex[v] = v;
-	for (int l = 0; l < topo->n_links; l++)
-		link[l] = l;
-	*found = false;
-	for (int power = 1; power < map->order && !*found; power++) {
-		for (int v = 0; v < topo->n_vertices; v++)
-			vertex[v] = map->vertex[vertex[v]];
-		for (int l = 0; l < topo->n_links; l++)
-			link[l] = map->link[link[l]];
-		*found = map->order % power == 0 && keeps_groups(in, vertex, link);
-		*out = (SymmetryMap){ .order = map->order / power, .vertex = vertex, .link = link };
-	}
-	return OK;
-}
-
 static Status
 find_symmetry(Ctx *ctx, JoinedWorkload *out)
 {
-	Symmetry *all, *sym;
-	TRY(topo_symmetry(ctx, out->topo, -1, SYMMETRY_ANY, &all));
-	TRY(NEW(ctx, sym, 1));
-	TRY(NEW(ctx, sym->map, all->n_maps));
-	sym->size = 1;
-	for (int i = 0; i < all->n_maps; i++) {
-		bool found;
-		TRY(least_power(ctx, out, &all->map[i], &sym->map[sym->n_maps], &found));
-		if (found)
-			sym->size *= sym->map[sym->n_maps++].order;
-	}
+	const SymmetryTest keeps = { keeps_groups, out };
+	Symmetry *sym;
+	TRY(topo_symmetry_keeping(ctx, out->topo, &keeps, &sym));
 	out->sym = sym;
-	return symmetry_find_orbits(ctx, out->topo, sym);
+	return OK;
 }
 
 /* Of which group of its kind each is an image: the first of its orbit. */

@@ -17,6 +17,12 @@ DP = {"groups": "dp", "collective": "allreduce", "bytes": 1024 * MIB}
 SHARD = {"groups": "dp", "collective": "reducescatter", "bytes": 1024 * MIB}
 EXPERTS = {"groups": "ep", "collective": "alltoall", "bytes": 256 * MIB}
 
+
+def popular(n):
+    """One of eight experts is asked for four times as often as the others."""
+    return {**EXPERTS, "skew": {"to": [1 if rank % 8 else 4 for rank in range(n)]}}
+
+
 # what, machine or a line of --synthetic, job, options
 JOBS = [
     ("DGX-1V, tp 2 x dp 4", "dgx1v", {"grid": {"dp": 4, "tp": 2}}, [TP, DP]),
@@ -25,7 +31,9 @@ JOBS = [
     ("DGX-1V, 6 GPUs 0,1,2,5,6,7, tp 2 x dp 3", "dgx1v", {"gpus": "0-2,5-7", "grid": {"dp": 3, "tp": 2}}, [TP, DP]),
     ("DGX-1V, tp 3 and 5, dp of pairs", "dgx1v",
      {"groups": {"tp": [[0, 1, 2], [3, 4, 5, 6, 7]], "dp": [[0, 3], [1, 4], [2, 5]]}}, [TP, DP]),
-    ("DGX-1V, tp 2 x dp 4, experts over all", "dgx1v", {"grid": [{"dp": 4, "tp": 2}, {"ep": 8}]}, [TP, SHARD, EXPERTS]),
+    ("DGX-1V, tp 2 x dp 4, experts over all", "dgx1v", {"grid": [{"dp": 4, "tp": 2}, {"ep": 8}]},
+     [TP, SHARD, EXPERTS]),
+    ("the same, one expert popular", "dgx1v", {"grid": [{"dp": 4, "tp": 2}, {"ep": 8}]}, [TP, SHARD, popular(8)]),
     ("DGX-2, tp 4 x dp 4, experts over all", "dgx2", {"grid": [{"dp": 4, "tp": 4}, {"ep": 16}]}, [TP, DP, EXPERTS]),
     ("MI250, tp 4 x dp 4", "mi250", {"grid": {"dp": 4, "tp": 4}}, [TP, DP]),
     ("MI250, tp 2 x dp 8, experts over 8", "mi250", {"grid": [{"dp": 8, "tp": 2}, {"edp": 2, "ep": 8}]},
@@ -37,6 +45,9 @@ JOBS = [
     ("the same, tp 4 x pp 2 x dp 16, experts over 32", "dgx-h100*16",
      {"grid": [{"dp": 16, "pp": 2, "tp": 4}, {"edp": 4, "ep": 32}]},
      [TP, SHARD, EXPERTS, {"groups": "pp", "collective": "broadcast", "bytes": 64 * MIB}]),
+    ("the same, one of eight experts popular", "dgx-h100*16",
+     {"grid": [{"dp": 16, "pp": 2, "tp": 4}, {"edp": 4, "ep": 32}]},
+     [TP, SHARD, popular(32), {"groups": "pp", "collective": "broadcast", "bytes": 64 * MIB}]),
     ("NVL72, a GPU lost, tp 7 x dp 10", "gb200-nvl72 without gpu:5", {"grid": {"dp": 10, "tp": 7}}, [TP, DP]),
     ("torus 4 x 4 x 4, tp 4 x dp 16", "torus", {"grid": {"dp": 16, "tp": 4}}, [TP, DP]),
     ("torus 4 x 4 x 4, tp 4 x dp 16, experts over 16", "torus", {"grid": [{"dp": 16, "tp": 4}, {"edp": 4, "ep": 16}]},
