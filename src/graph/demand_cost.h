@@ -15,8 +15,8 @@
 Status demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Symmetry *sym,
     const int64_t *price, Wide *cost);
 
-/* The sum over all pairs of ranks of bytes, n_ranks * n_ranks from rank i to rank j, times the cost of the shortest path
- * between them; a pair without a path counts nothing. Bytes together are at most LIMIT_MESSAGE. Fails: as
+/* The sum over all pairs of ranks of bytes, n_ranks * n_ranks from rank i to rank j, times the cost of the shortest
+ * path between them; a pair without a path counts nothing. Bytes together are at most LIMIT_MESSAGE. Fails: as
  * demands_cost. */
 Status pairs_cost(Ctx *ctx, const char *label, const Topology *topo, const int64_t *bytes, const int64_t *price,
     Wide *cost);

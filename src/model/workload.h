@@ -26,8 +26,8 @@ typedef struct {
 	int root;		/* a rank of each group; -1: none */
 	int64_t bytes;		/* of the message, M as blink-schedule(5) counts it; with matrices the largest
 				 * alltoall_message() of any group */
-	const int64_t **matrix;	/* of an alltoall of unequal blocks, for each group of its kind: bytes from its rank i to
-				 * its rank j at i * n + j, some between two; NULL: blocks are equal */
+	const int64_t **matrix;	/* of an alltoall of unequal blocks, for each group of its kind: bytes from its rank i
+				 * to its rank j at i * n + j, some between two; NULL: blocks are equal */
 	int times;		/* calls, one after the other; bytes * times <= LIMIT_MESSAGE, so of all in a matrix */
 	int priority;		/* FIRST_PRIORITY to LAST_PRIORITY: what compute waits for first */
 } GroupCall;

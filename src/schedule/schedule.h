@@ -51,7 +51,8 @@ Status sched_loads(Ctx *ctx, const char *label, const Schedule *sched, Frac *loa
 
 /* matrix.c. Of an alltoall: what each link carries of these bytes, n_ranks * n_ranks of them, in bytes; what its links
  * take for them, us; what lengths prove that any takes at least, us. sched_add_matrix: the matrix of a schedule that
- * was planned for it. sched_check_matrix: that of a file, if it has one. Fails: LIMIT out of FRAC_BITS; UNVERIFIED a time or a bound is not as stated. */
+ * was planned for it. sched_check_matrix: that of a file, if it has one. Fails: LIMIT out of FRAC_BITS; UNVERIFIED a
+ * time or a bound is not as stated. */
 Status sched_matrix_loads(Ctx *ctx, const char *label, const Schedule *sched, const int64_t *bytes, Frac *load);
 Status sched_matrix_time(Ctx *ctx, const char *label, const Schedule *sched, const int64_t *bytes, double *us);
 Status sched_matrix_bound(Ctx *ctx, const char *label, const Topology *topo, const ByteMatrix *matrix, double *us);
