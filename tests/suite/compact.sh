@@ -136,6 +136,7 @@ near "72 GPUs in a server" "server:57 gpu:72 switch:900 net:50" gather 0.96
 # Without a root: links of hundreds of orbits, and trees of many rounds.
 near "1536 GPUs" "torus:48x32@25 open:1" allreduce 1
 near "2304 GPUs" "dragonfly:6x16x6@25 groups:24" allgather 1
+near "1056 GPUs" "dragonfly:4x8x4@25" alltoall 1
 near "NICs that GPUs share" "server:513 gpu:8 switch:300 nic:4@25 pcie:24" reduce 1
 near "servers of one GPU" "server:4100 gpu:1 net:25" broadcast 1
 if [ "$full" ]; then

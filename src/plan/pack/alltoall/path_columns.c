@@ -17,13 +17,15 @@
 #include <string.h>
 
 /* MOST_FOUND: columns times pairs. MOST_STEPS: of the simplex method for a column. */
-enum { MOST_FOUND = 1 << 24, MOST_STEPS = 10000, FINE_PARTS = 1 << 20 };
+enum { MOST_FOUND = 1 << 24, MOST_STEPS = 10000, FINE_PARTS = 1 << 30 };
 
 enum { RATE_COLUMN };	/* r, before those of paths */
 
 #define FINE_PRICE (1 << 30)
 #define COARSE_PRICE (1 << 24)	/* and less, where fractions of finer ones are too large */
 #define LEAST_GAIN 1e-9		/* of a column, relative */
+#define NEARLY (1 - 1e-6)	/* at the rate, but for the rounding of doubles */
+#define SMOOTH 0.95		/* part of the best bound's prices */
 
 Status
 path_columns_new(struct path_columns *s)
@@ -286,8 +288,9 @@ first_columns(struct path_columns *s, bool *good)
 	return OK;
 }
 
-/* Prices are half those of the basis and half those of the best bound, or else paths would keep away from the links
- * alone that the last columns filled (Wentges 1997); where that finds nothing, those of the basis. *good: some gain. */
+/* Prices are mostly those of the best bound and in part those of the basis, or else paths would keep away from the
+ * links alone that the last columns filled (Wentges 1997); where that finds nothing, those of the basis. *good: some
+ * gain. */
 static Status
 next_columns(struct path_columns *s, bool *good)
 {
@@ -298,7 +301,7 @@ next_columns(struct path_columns *s, bool *good)
 	for (int smooth = 1; smooth >= 0 && !*good; smooth--) {
 		bool reached;
 		for (int o = 0; o < s->sym->n_orbits; o++)
-			s->between[o] = smooth ? (s->y[o] + s->best_y[o]) / 2 : s->y[o];
+			s->between[o] = smooth ? (1 - SMOOTH) * s->y[o] + SMOOTH * s->best_y[o] : s->y[o];
 		set_prices(s, s->between, FINE_PRICE, true);
 		TRY(find_columns(s, &reached));
 		if (keep_bound(s))
@@ -366,16 +369,25 @@ path_columns_find(struct path_columns *s, Frac top, Frac *rate)
 	bool good;
 	*rate = FRAC_ZERO;
 	TRY(first_columns(s, &good));
+	if (!good)
+		return OK;
 	while (good) {
 		int steps = MOST_STEPS;
 		if (!tableau_solve(&s->tableau, &steps))
 			return OK;
-		choose_parts(s, rate);
-		if (frac_cmp(*rate, top) >= 0 || frac_cmp(*rate, s->bound) >= 0 || s->n_columns == MOST_COLUMNS
+		*rate = path_columns_parts(s, FINE_PARTS, rate) ? *rate : FRAC_ZERO;
+		bool ends = s->n_columns == MOST_COLUMNS
 		    || (int64_t)(s->n_columns + 1) * s->topo->n_ranks > MOST_FOUND
-		    || progress(s->ctx, "paths of %d GPUs: round %d", s->topo->n_ranks, s->n_columns) <= 0)
+		    || progress(s->ctx, "paths of %d GPUs: round %d", s->topo->n_ranks, s->n_columns) <= 0;
+		double value = frac_double(*rate) / NEARLY;
+		if (ends || value >= frac_double(top) || value >= frac_double(s->bound)) {
+			choose_parts(s, rate);
+			ends |= frac_cmp(*rate, top) >= 0 || frac_cmp(*rate, s->bound) >= 0;
+		}
+		if (ends)
 			return OK;
 		TRY(next_columns(s, &good));
 	}
+	choose_parts(s, rate);
 	return OK;
 }
