@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* key, kind of its value: a whole number up to a limit, a capacity, both as N@R, a ratio, none, or numbers of a shape
- * and a capacity, as NxN@R. blinkc-topology(1) explains them */
+/* key, kind of its value: a whole number up to a limit, a capacity, both as N@R, a capacity or both, a ratio, none, or
+ * numbers of a shape and a capacity, as NxN@R. blinkc-topology(1) explains them */
 #define KEY_LIST(X)                                                            \
 	X(KEY_SERVER, "server", COUNT, LIMIT_NODES)                            \
 	X(KEY_GPU, "gpu", COUNT, LIMIT_RANKS)                                  \
-	X(KEY_SWITCH, "switch", CAPACITY, 0)                                   \
+	X(KEY_SWITCH, "switch", LINKS, LIMIT_LINK_COUNT)                                 \
 	X(KEY_MESH, "mesh", CAPACITY, 0)                                       \
 	X(KEY_RING, "ring", CAPACITY, 0)                                       \
 	X(KEY_PCIE, "pcie", CAPACITY, 0)                                       \
@@ -38,7 +38,7 @@ enum {
 	N_KEYS
 };
 
-enum value { NONE, COUNT, CAPACITY, COUNT_AT, RATIO, SHAPE };
+enum value { NONE, COUNT, CAPACITY, COUNT_AT, LINKS, RATIO, SHAPE };
 
 static const struct {
 	const char *name;
@@ -96,6 +96,11 @@ parse_value(const char *text, size_t n, int key, struct synthetic *s)
 		return n == 0;
 	case COUNT:
 		return parse_count(text, n, keys[key].most, &s->count[key]);
+	case LINKS:
+		s->count[key] = 1;
+		if (!at)
+			break;
+		/* fall through */
 	case COUNT_AT:
 		if (!at || !parse_count(text, (size_t)(at - text), keys[key].most, &s->count[key]))
 			return false;
@@ -124,7 +129,7 @@ static Status
 parse_item(Ctx *ctx, const char *item, size_t n, struct synthetic *s)
 {
 	static const char *const wants[] = { "no value", "a whole number", "a number above 0", "NUMBER@GB/s",
-	    "0.001 to 1000", "its numbers and GB/s, as 4x4x4@25" };
+	    "GB/s or LINKS@GB/s", "0.001 to 1000", "its numbers and GB/s, as 4x4x4@25" };
 	size_t length = strcspn(item, ":");
 	length = length < n ? length : n;
 	for (int k = 0; k < N_KEYS; k++) {
@@ -284,7 +289,8 @@ struct end {
 };
 
 static void
-put_link(JsonWriter *w, int server, struct end from, struct end to, LinkClass class, int64_t capacity)
+put_link(JsonWriter *w, int server, struct end from, struct end to, LinkClass class, int count,
+    int64_t capacity)
 {
 	char id[LIMIT_ID_BYTES];
 	json_object(w, NULL, JSON_LINE);
@@ -294,6 +300,8 @@ put_link(JsonWriter *w, int server, struct end from, struct end to, LinkClass cl
 	json_string(w, "to", id);
 	json_string(w, "class", link_class_name(class));
 	json_gb(w, "capacity", (Frac){ capacity, 1 });
+	if (count > 1)
+		json_int(w, "count", count);
 	json_end(w);
 }
 
@@ -303,13 +311,13 @@ put_nvlinks(JsonWriter *w, const struct synthetic *s, int server)
 	int n = s->count[KEY_GPU];
 	for (int i = 0; i < n && s->given[KEY_SWITCH]; i++)
 		put_link(w, server, (struct end){ "gpu", i }, (struct end){ "switch", -1 }, LINK_NVLINK,
-		    s->capacity[KEY_SWITCH]);
+		    s->count[KEY_SWITCH], s->capacity[KEY_SWITCH]);
 	for (int i = 0; i < n && s->given[KEY_MESH]; i++)
 		for (int j = i + 1; j < n; j++)
-			put_link(w, server, (struct end){ "gpu", i }, (struct end){ "gpu", j }, LINK_NVLINK,
+			put_link(w, server, (struct end){ "gpu", i }, (struct end){ "gpu", j }, LINK_NVLINK, 1,
 			    s->capacity[KEY_MESH]);
 	for (int i = 0; i < n && s->given[KEY_RING] && (n > 2 || i < n - 1); i++)
-		put_link(w, server, (struct end){ "gpu", i }, (struct end){ "gpu", (i + 1) % n }, LINK_NVLINK,
+		put_link(w, server, (struct end){ "gpu", i }, (struct end){ "gpu", (i + 1) % n }, LINK_NVLINK, 1,
 		    s->capacity[KEY_RING]);
 }
 
@@ -320,12 +328,12 @@ put_pcie_links(JsonWriter *w, const struct synthetic *s, int server, int n_plx)
 	int64_t capacity = s->capacity[KEY_PCIE];
 	for (int i = 0; i < n && n_plx; i++) {
 		int plx = (int)((int64_t)i * n_plx / n);
-		put_link(w, server, (struct end){ "gpu", i }, (struct end){ "plx", plx }, LINK_PCIE, capacity);
+		put_link(w, server, (struct end){ "gpu", i }, (struct end){ "plx", plx }, LINK_PCIE, 1, capacity);
 	}
 	for (int i = 0; i < nics; i++)
-		put_link(w, server, (struct end){ "nic", i }, (struct end){ "plx", i }, LINK_PCIE, capacity);
+		put_link(w, server, (struct end){ "nic", i }, (struct end){ "plx", i }, LINK_PCIE, 1, capacity);
 	for (int i = 0; i < n_plx && n_plx > 1; i++)
-		put_link(w, server, (struct end){ "plx", i }, (struct end){ "cpu0", -1 }, LINK_PCIE, capacity);
+		put_link(w, server, (struct end){ "plx", i }, (struct end){ "cpu0", -1 }, LINK_PCIE, 1, capacity);
 }
 
 static void

@@ -1,6 +1,7 @@
 /* What is left of a machine that has lost links, GPUs, NICs or switches; and machines whose GPUs forward data of
  * others. The digest of what is left is that of the machine's file with these parts taken out. */
 #include "topology/topology.h"
+#include "base/array.h"
 #include "base/limits.h"
 #include "base/printable.h"
 
@@ -137,17 +138,60 @@ parse_loss(Ctx *ctx, const Topology *machine, const char *text, size_t n, Loss *
 	return OK;
 }
 
+/* "s5:0-3" or "s5:2": GPUs of server *node, by their places in it. */
+static bool
+parse_gpus(const Topology *machine, const char *text, size_t n, int *node, int64_t range[2])
+{
+	const char *colon = memrchr(text, ':', n), *dash, *end = text + n;
+	size_t length = colon ? (size_t)(colon - text) : 0;
+	*node = machine->n_nodes - 1;
+	while (*node >= 0
+	    && (strlen(machine->node[*node]) != length || memcmp(machine->node[*node], text, length) != 0))
+		--*node;
+	if (!colon || *node < 0)
+		return false;
+	dash = memchr(colon, '-', (size_t)(end - colon));
+	for (int i = 0; i < 2; i++) {
+		const char *from = i && dash ? dash + 1 : colon + 1, *to = i || !dash ? end : dash;
+		size_t digits = (size_t)(to - from);
+		if (digits < 1 || digits > 9 || strspn(from, "0123456789") < digits
+		    || !decimal_parse(from, digits, 1, &range[i]))
+			return false;
+	}
+	return range[0] <= range[1];
+}
+
+/* GPUs of a server; *some: false: it has not all of these. */
+static Status
+add_gpus(Ctx *ctx, const Topology *machine, int node, const int64_t range[2], Loss **out, int *n, int *room, bool *some)
+{
+	int64_t at = 0, found = 0;
+	for (int v = 0; v < machine->n_ranks; v++) {
+		if (machine->vertex[v].node != node || at++ < range[0] || at - 1 > range[1])
+			continue;
+		TRY(GROW(ctx, *out, *n, *room));
+		(*out)[(*n)++] = (Loss){ v, -1, 0 };
+		found++;
+	}
+	*some = found == range[1] - range[0] + 1;
+	return OK;
+}
+
 Status
 topo_losses(Ctx *ctx, const Topology *machine, const char *text, Loss **out, int *n_out)
 {
-	int n = 1;
-	for (const char *at = text; *at; at++)
-		n += *at == ',';
-	TRY(NEW(ctx, *out, n));
+	int room = 0, node;
+	int64_t range[2];
+	*out = NULL;
 	*n_out = 0;
 	for (const char *at = text;; at++) {
 		size_t length = strcspn(at, ",");
-		TRY(parse_loss(ctx, machine, at, length, &(*out)[(*n_out)++]));
+		bool some = false;
+		if (parse_gpus(machine, at, length, &node, range))
+			TRY(add_gpus(ctx, machine, node, range, out, n_out, &room, &some));
+		TRY(GROW(ctx, *out, *n_out, room));
+		if (!some)
+			TRY(parse_loss(ctx, machine, at, length, &(*out)[(*n_out)++]));
 		at += length;
 		if (!*at)
 			return OK;

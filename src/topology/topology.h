@@ -75,7 +75,8 @@ typedef struct {
 } Loss;
 
 /* Comma separated: "gpu3-gpu5", all links between the two; "gpu3-gpu5:1", one of them in each direction; "mlx5_2" or
- * "nic:mlx5_2", a vertex with its links; "gpu:3", a GPU by its index. A text that is an id is that vertex.
+ * "nic:mlx5_2", a vertex with its links; "gpu:3", a GPU by its index; "s5:0-3", GPUs of a server, by their places in
+ * it. A text that is an id is that vertex.
  * Fails: BAD_INPUT (without) the machine has no such part. */
 Status topo_losses(Ctx *ctx, const Topology *machine, const char *text, Loss **out, int *n);
 

@@ -50,7 +50,7 @@
 	    "PCIe, else the network; any: any of the links in use (default with --links)") \
 	X(OPT_WITHOUT, "without", 0, "LIST", COMPILE | BATCH | TUNE | SHOW | ADVISE | WHATIF | JOB, \
 	    "what the machine has lost: ID-ID, all links between two parts; ID-ID:1, one of them; ID or nic:ID, a " \
-	    "GPU, NIC or switch; comma separated, or given several times") \
+	    "GPU, NIC or switch; s5:0-3, GPUs of a server, as a tray; comma separated, or given several times") \
 	X(OPT_FAILURES, "failures", 0, "N", BATCH, \
 	    "with 1, also schedules for each single link, GPU, NIC or switch lost, and an index for each loss") \
 	X(OPT_RELAY, "relay", 0, "LIST", COMPILE | BATCH | TUNE, \

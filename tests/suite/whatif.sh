@@ -46,6 +46,13 @@ expect "its schema" oracle validate schemas/what-if.schema.json "$work/1.json"
 
 # ---- names of parts ----
 
+# GPUs of a server by their places, as those of a tray; one of several links to a switch.
+left() { "$blinkc" -q --synthetic "server:3 gpu:6 switch:18@50 net:50" --without "$1" -o "$work/$2.json"; }
+left s1:2-4,s2:0 places && left s1/gpu2,s1/gpu3,s1/gpu4,s2/gpu0 ids &&
+	expect "GPUs by their places" cmp "$work/places.json" "$work/ids.json"
+left s1/gpu3-s1/switch:2 ports && expect "links to a switch" grep -q '"capacity": 800' "$work/ports.json"
+expect_exit "a server has not so many" 3 left s1:4-6 none
+
 # lost WANT NAME...: --without NAME is called so
 lost() {
 	local want=$1

@@ -404,7 +404,13 @@ fill_copies(struct plan *p, bool *good)
 	return OK;
 }
 
-/* Equal servers of ranks that have the same uplinks: the linear program has few rows. */
+static int64_t
+switch_rate(const Cluster *c, int v)
+{
+	return c->down[v] < 0 ? 0 : c->topo->link[c->down[v]].capacity;
+}
+
+/* Equal servers of ranks that have the same links: the linear program has few rows. */
 static bool
 is_even(const Cluster *c)
 {
@@ -416,6 +422,8 @@ is_even(const Cluster *c)
 			n += c->uplink[0][server->first_uplink[0] + k].rank == v;
 		even = n == server->n_uplinks[0] / server->n;
 	}
+	for (int v = 1; v < c->topo->n_ranks && even; v++)
+		even = switch_rate(c, v) == switch_rate(c, 0);
 	return even;
 }
 

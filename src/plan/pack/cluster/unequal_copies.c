@@ -16,6 +16,8 @@
 
 #include <string.h>
 
+enum { MOST_TRIES = 1 << 21 };	/* to exchange a copy for an uplink */
+
 struct quotas {
 	struct plan *p;
 	int64_t all, whole;	/* weight of all hubs; of the longest */
@@ -321,11 +323,12 @@ static Status
 exchange_all(struct quotas *q, int uplink)
 {
 	const struct plan *p = q->p;
+	int n_tries = 0;
 	bool found = true;
 	while (q->quota[uplink] > 0 && found) {
 		found = false;
 		for (int own = 0, n = p->n_copies; own < p->c.n_uplinks[p->hub_side] && !found; own++)
-			for (int k = 0; k < n && q->out[own] > 0 && !found; k++)
+			for (int k = 0; k < n && q->out[own] > 0 && !found && n_tries < MOST_TRIES; k++, n_tries++)
 				TRY(exchange(q, own, uplink, k, &found));
 	}
 	return OK;
