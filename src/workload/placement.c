@@ -6,7 +6,8 @@
  *
  * First, from a few orders on, ranks change their GPUs as long as that helps. Then, in one server, branch and bound:
  * rank by rank all ways to place it, of equal ones the first, where the groups that have all their ranks take less than
- * the best that is known. Fewer groups never take longer. If that comes to an end nothing is faster. */
+ * the best that is known. Fewer groups never take longer. If that comes to an end nothing is faster; nor where links of
+ * GPUs carry no more than they must (ports.c). */
 #include "base/array.h"
 #include "base/hash.h"
 #include "topology/topology.h"
@@ -39,6 +40,7 @@ struct search {
 	int n_seen, room, n_looked;
 	int *best;		/* of each rank the place of its GPU in `gpu` */
 	double least, most;
+	double floor;		/* no placement takes less */
 };
 
 /* ---- the time of a step ---- */
@@ -261,6 +263,9 @@ look(struct search *s, const int *at, double *seconds)
 		memcpy(s->best, at, (size_t)s->n * sizeof *at);
 		s->least = *seconds;
 	}
+	/* Nothing is left to look for. */
+	if (s->least <= s->floor * (1 + RATE_ROUNDING))
+		s->work = 0;
 	return OK;
 }
 
@@ -526,12 +531,16 @@ workload_place(Ctx *ctx, const Workload *w, const Topology *machine, const int *
 	TRY(NEW_EACH(ctx, s.n, s.best, at, out->gpu));
 	for (int r = 0; r < s.n; r++)
 		at[r] = s.best[r] = r;
+	if (in_one_server(&s))
+		TRY(ports_least(ctx, w, machine, gpu, n_gpus, ask, &s.floor));
 	TRY(look(&s, at, &out->in_order));
 	TRY(try_kinds(&s));
 	TRY(descend(&s));
-	if (in_one_server(&s)) {
+	out->proven = s.least <= s.floor * (1 + RATE_ROUNDING);
+	if (in_one_server(&s) && !out->proven) {
 		s.work = WORK;
 		TRY(branch_and_bound(&s, &out->proven));
+		out->proven = out->proven || s.least <= s.floor * (1 + RATE_ROUNDING);
 	}
 	if (!isfinite(s.least))
 		return fail(ctx, INFEASIBLE, "%s: no placement was found of whose groups all are connected",

@@ -59,6 +59,13 @@ Status plan_groups(struct planning *p, const ConcurrentPlan *plan);
 /* All groups, as images of those that are planned; and what others would take. */
 Status build_all(struct planning *p);
 
+/* ---- ports.c ---- */
+
+/* Seconds that a step takes at least, wherever ranks are on these GPUs: all that ranks send, over what their links
+ * carry, where all pairs of GPUs are joined by links of one class; else 0. Fails: as job_induce. */
+Status ports_least(Ctx *ctx, const Workload *w, const Topology *machine, const int *gpu, int n_gpus, const Ask *ask,
+    double *out);
+
 /* Bytes of all calls, one after the other. */
 static inline int64_t
 bytes_of(const GroupCall *call)

@@ -79,6 +79,18 @@ expect_exit "a job without a machine" 2 "$blinkc" advise --job "$work/eight.json
 expect_exit "a job over more ranks than GPUs" 3 "$blinkc" advise --job examples/jobs/mi250.json dgx1v
 # Of job 86 no change of two ranks leads from those in order to the best.
 expect "a placement that is found by branch and bound" oracle random_placement "$blinkc" 86 86
+# Behind one switch all placements are alike, and ports carry no more than ranks send: 2 x 3 / 4 of both messages of
+# all 16, at 150 GB/s each.
+cat >"$work/ports.json" <<'END'
+{ "format": "blink-job", "version": 1, "topology": "dgx2", "grid": { "dp": 4, "tp": 4 }, "phases": [ { "name": "step",
+  "calls": [ { "groups": "tp", "collective": "allreduce", "bytes": 100000000 },
+    { "groups": "dp", "collective": "allreduce", "bytes": 50000000, "times": 2 } ] } ] }
+END
+expect "a job whose first placement is proven" "$blinkc" advise --job "$work/ports.json"
+cp "$work/out" "$work/text"
+expect "a job whose first placement is proven: its time" grep -q '^best        2 ms for all phases' "$work/text"
+expect "a job whose first placement is proven: it says so" grep -q '^placements  1 was looked at; no other is faster$' \
+	"$work/text"
 # Of job 1 some ranks of a group change places without any change of its blocks, and others do not.
 expect "ranks of unequal blocks" oracle random_placement "$blinkc" 1 1
 expect "random jobs, all placements" oracle random_placement "$blinkc" 18 "$([ "$full" ] && echo 60 || echo 22)"

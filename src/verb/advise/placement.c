@@ -56,7 +56,8 @@ put_text(const JobRequest *req, const Placements *found, const int *gpu, Text *o
 	text_put(out, " for all phases of a step\n");
 	for (int k = 0; k < w->n_kinds; k++)
 		put_kind(&w->kind[k], gpu, all, out);
-	text_printf(out, "placements  %d that differ were looked at; %s\n", found->n_looked,
+	text_printf(out, found->n_looked == 1 ? "placements  %d was looked at; %s\n"
+	    : "placements  %d that differ were looked at; %s\n", found->n_looked,
 	    found->proven ? "no other is faster" : "others may be faster");
 	text_put(out, "job file    \"gpus\": \"");
 	put_gpus(gpu, w->n_ranks, out);
