@@ -140,6 +140,8 @@ near "1056 GPUs" "dragonfly:4x8x4@25" alltoall 1
 near "NICs that GPUs share" "server:513 gpu:8 switch:300 nic:4@25 pcie:24" reduce 1
 near "servers of one GPU" "server:4100 gpu:1 net:25" broadcast 1
 if [ "$full" ]; then
+	# The program begins anew a few times.
+	near "4096 GPUs" "dragonfly:8x16x8@25 groups:32" alltoall 0.9999
 	near "72 GPUs in a server" "server:57 gpu:72 switch:900 net:50" broadcast 0.947
 	near "one NIC" "server:1025 gpu:4 switch:300 nic:1@25 pcie:24" broadcast 1
 	near "slow switches" "server:513 gpu:8 switch:20 net:25 rails" reduce 0.444

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* MOST_FOUND: columns times pairs. MOST_STEPS: of the simplex method for a column. */
-enum { MOST_FOUND = 1 << 24, MOST_STEPS = 10000, FINE_PARTS = 1 << 30 };
+enum { MOST_FOUND = 1 << 24, MOST_STEPS = 10000, MOST_RENEWED = 8, FINE_PARTS = 1 << 30 };
 
 enum { RATE_COLUMN };	/* r, before those of paths */
 
@@ -26,6 +26,21 @@ enum { RATE_COLUMN };	/* r, before those of paths */
 #define LEAST_GAIN 1e-9		/* of a column, relative */
 #define NEARLY (1 - 1e-6)	/* at the rate, but for the rounding of doubles */
 #define SMOOTH 0.95		/* part of the best bound's prices */
+
+/* r, which no representative's columns are below. */
+static Status
+new_program(struct path_columns *s)
+{
+	int m = s->sym->n_orbits, n = s->sym->n_representatives;
+	TRY(tableau_new(s->ctx, s->limit, m + n, &s->tableau));
+	for (int i = 0; i < n; i++) {
+		s->row[i] = m + i;
+		s->entry[i] = 1;
+	}
+	TRY(tableau_add(&s->tableau, s->row, s->entry, n));
+	tableau_cost(&s->tableau, RATE_COLUMN, 1);
+	return OK;
+}
 
 Status
 path_columns_new(struct path_columns *s)
@@ -53,14 +68,7 @@ path_columns_new(struct path_columns *s)
 		mean += (double)s->capacity[o] / (double)m;
 	for (size_t o = 0; o < m; o++)
 		s->limit[o] = (double)s->capacity[o] / mean;
-	TRY(tableau_new(s->ctx, s->limit, (int)(m + n), &s->tableau));
-	for (size_t i = 0; i < n; i++) {
-		s->row[i] = (int)(m + i);
-		s->entry[i] = 1;
-	}
-	TRY(tableau_add(&s->tableau, s->row, s->entry, (int)n));
-	tableau_cost(&s->tableau, RATE_COLUMN, 1);
-	return OK;
+	return new_program(s);
 }
 
 /* ---- columns ---- */
@@ -239,6 +247,19 @@ add_column(struct path_columns *s, const struct path_column *c)
 	return OK;
 }
 
+/* The program anew, with the columns that have parts alone, where doubles are no longer accurate enough. */
+static Status
+renew(struct path_columns *s)
+{
+	int n = s->n_columns;
+	TRY(new_program(s));
+	s->n_columns = 0;
+	for (int c = 0; c < n; c++)
+		if (s->column[c].parts > 0)
+			TRY(add_column(s, &s->column[c]));
+	return OK;
+}
+
 static double
 value_of(const struct path_columns *s)
 {
@@ -371,10 +392,14 @@ path_columns_find(struct path_columns *s, Frac top, Frac *rate)
 	TRY(first_columns(s, &good));
 	if (!good)
 		return OK;
-	while (good) {
+	for (int renewed = 0; good;) {
 		int steps = MOST_STEPS;
-		if (!tableau_solve(&s->tableau, &steps))
-			return OK;
+		if (!tableau_solve(&s->tableau, &steps)) {
+			if (rate->num == 0 || renewed++ == MOST_RENEWED)
+				return OK;
+			TRY(renew(s));
+			continue;
+		}
 		*rate = path_columns_parts(s, FINE_PARTS, rate) ? *rate : FRAC_ZERO;
 		bool ends = s->n_columns == MOST_COLUMNS
 		    || (int64_t)(s->n_columns + 1) * s->topo->n_ranks > MOST_FOUND
