@@ -392,6 +392,11 @@ refused "no bytes between the ranks of a group: want some in each" \
 	"$ep"'"bytes": 1, "skew": { "to": [1, 1, 1, 1] }/'
 refused "4500000000000000 bytes between the ranks of a group, 3 times: want at most" \
 	"$ep"'"times": 3, "bytes": 1500000000000000, "skew": { "to": [1, 1, 1, 1] }/' 4
+refused "calls[1].skew: 9007199254740992 bytes of each of 4 ranks: want at most 9007199254740992 together" \
+	"$ep"'"bytes": 9007199254740992, "skew": { "to": [1, 1, 1, 1] }/' 4
+refused "calls[1].matrix: groups of unlike sizes: want a row for each rank of the job, 8 of 8 numbers" \
+	"s/\"grid\"/\"groups\": { \"odd\": [[0, 1, 2], [3, 4]] }, &/; s/\"groups\": \"dp\"/\"groups\": \"odd\"/; "\
+'s/"allreduce", "bytes": 1073741824/"alltoall", "matrix": [[0, 1], [1, 0]]/'
 refused "calls[1].skew.to: want a whole number for each rank of a group, 4" \
 	"$ep"'"bytes": 64, "skew": { "to": [1, 1] }/'
 refused "calls[1].skew.to: all are 0: want some" "$ep"'"bytes": 64, "skew": { "to": [0, 0, 0, 0] }/'

@@ -47,6 +47,9 @@ read_matrix(Ctx *ctx, const char *label, const Doc *at, int n_ranks, const Group
 {
 	int size = common_size(kind);
 	int64_t *rows;
+	if (size == 0 && (at->kind != DOC_ARRAY || at->n != n_ranks))
+		return doc_fail(ctx, label, at, BAD_INPUT,
+		    "groups of unlike sizes: want a row for each rank of the job, %d of %d numbers", n_ranks, n_ranks);
 	if (at->kind != DOC_ARRAY || (at->n != size && at->n != n_ranks))
 		return doc_fail(ctx, label, at, BAD_INPUT, "want a row for each rank of a group, %d of %d numbers, or "
 		    "for each rank of the job, %d", size, size, n_ranks);
@@ -91,6 +94,9 @@ read_skew(Ctx *ctx, const char *label, const Doc *at, const GroupKind *kind, Gro
 	TRY(doc_only(ctx, label, at, names));
 	if (n == 0)
 		return doc_fail(ctx, label, at, BAD_INPUT, "groups of unlike sizes: want a matrix of all ranks");
+	if (call->bytes > LIMIT_MESSAGE / n)
+		return doc_fail(ctx, label, at, LIMIT, "%lld bytes of each of %d ranks: want at most %lld together",
+		    (long long)call->bytes, n, (long long)LIMIT_MESSAGE);
 	TRY(NEW_EACH(ctx, n, from, to));
 	TRY(NEW(ctx, bytes, (size_t)n * (size_t)n));
 	TRY(read_weights(ctx, label, doc_get(at, "from"), n, from));
