@@ -12,6 +12,10 @@
  * So where blocks are few there are more strips than blocks, which take turns: as many of the hub's as blocks are its
  * part of the work. Where a hub has some blocks anyway, they do not: on virtual GPUs turns take 7 % of the rate.
  *
+ * Turns: where segments alone are more than blocks, these have several strips in turn. A block that has three, where
+ * others have two, is the last to end, a third of the time later. So strips are short enough for a block to have up to
+ * 16 of them, as long as that takes a 20th off what the fullest block has to move.
+ *
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
@@ -19,8 +23,9 @@
  * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are
  * looked at, and the block has two barriers; both are measured (measure.c). So c = sqrt(S t0 R / (d - 1)) takes least,
  * up to where other blocks' data hide t0: when c / R + t0 is no more than the time of c at the strip's share of the
- * links, which is the schedule's rate by what the strip, or all strips of the block, have of the message; 3/5 of R
- * where that is not known: too short loses more than too long. Fences
+ * links, which is the schedule's rate by what the strip, or all strips of the block, have of the message. That is taken
+ * twice, as a block that is never idle waits for nothing, and all wait for flags of others; 3/5 of R where it is not
+ * known: too short loses more than too long. Fences
  * take no time of the blocks (kernels/flags.h), but chunks of less than what passes during a quarter of one are told of
  * together anyway. Chunks are multiples of what the pass over vectors takes in a round (kernels/pass.h): 4 of all
  * threads, or where that is too long one of all.
@@ -49,6 +54,9 @@ enum {
 	MESSAGE_ROUND = 4 * MESSAGE_SHORT,
 	COPIES_OF_HOP = 8,
 	COPY_CHUNK_LEAST = 256 << 10,
+	IDLE = 2,			/* a block has to be so many times as fast as its share: it also waits */
+	TURNS = 16,			/* strips of a block, at most, unless segments are more */
+	TURNS_GAIN = 20,		/* shorter strips are worth a 20th of the time */
 	UNIT = 16,			/* bytes that a thread moves at once */
 	LINE_BYTES = 128
 };
@@ -122,6 +130,27 @@ shortest_strip(const struct gpu_asked *asked, int64_t enough)
 	return most;
 }
 
+/* Where segments are more than blocks, these take turns, and one that has one more than others ends last: the longest
+ * strip of which the fullest block has little more to move than of any shorter one. */
+static int64_t
+strip_of_turns(const struct gpu_asked *asked, int64_t widest)
+{
+	int64_t segments = (int64_t)asked->n_segments * asked->stages, best = asked->longest, least_of = INT64_MAX;
+	if (segments == 0)
+		return best;
+	for (int64_t width = 1; width <= least(widest, (int64_t)asked->blocks * TURNS / segments); width++) {
+		int64_t strip = (asked->longest + width - 1) / width, strips = 0;
+		for (int i = 0; i < asked->n_segments; i++)
+			strips += (asked->segment[i] + strip - 1) / strip * asked->stages;
+		int64_t moved = (strips + asked->blocks - 1) / asked->blocks * strip;
+		if (moved < least_of - least_of / TURNS_GAIN) {
+			least_of = moved;
+			best = strip;
+		}
+	}
+	return best;
+}
+
 /* Elements of a strip: as many as leave each strip of a rank a block, and flags and lists room; at least `few` bytes.
  * Whole lines of memory, so that strips do not share one. */
 static int64_t
@@ -131,7 +160,8 @@ strip_of(const struct gpu_asked *asked, int64_t rings, int64_t few)
 	int64_t most = between(1, least(GPU_FLAGS / rings, GPU_PENDING / (rings * asked->n_ranks)), WIDTH_MOST);
 	int64_t left = asked->blocks - (int64_t)asked->stages * asked->segments, line = LINE_BYTES / asked->size;
 	int64_t strip = (asked->longest + most - 1) / most;
-	int64_t each = left > 0 ? shortest_strip(asked, (asked->moved / left + 1) * asked->stages) : asked->longest;
+	int64_t each = left > 0 ? shortest_strip(asked, (asked->moved / left + 1) * asked->stages)
+	    : few == FLAG_STRIP ? strip_of_turns(asked, most) : asked->longest;
 	if (hubs && each > asked->longest / HUB_STRIPS)
 		each = least(each, strip_of_hub(asked));
 	strip = greatest(greatest(strip, each), few / asked->size);
@@ -182,8 +212,8 @@ chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 	int64_t alone = greatest(5, cost->rate), hops = asked->depth > 2 ? asked->depth - 1 : 1;
 	int64_t own = alone / 5 * 3;
 	if (asked->rate > 0)
-		own = (int64_t)((Wide)strip * asked->rate / greatest(1, asked->message));
-	int64_t all = asked->rate * asked->stages / greatest(1, asked->blocks);	/* strips of a block */
+		own = (int64_t)((Wide)strip * asked->rate * IDLE / greatest(1, asked->message));
+	int64_t all = asked->rate * asked->stages * IDLE / greatest(1, asked->blocks);	/* strips of a block */
 	int64_t share = between(1, greatest(own, all), alone / 5 * 4);
 	int64_t free = least(cost->chunk_ns * alone / 1000, COST_MOST);
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) / hops * free);

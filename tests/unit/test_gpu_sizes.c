@@ -13,6 +13,7 @@ static const int element_sizes[] = { 1, 2, 4, 8 };
 static struct gpu_asked
 random_asked(void)
 {
+	static int64_t segment[60];
 	struct gpu_asked a = { .size = element_sizes[below(4)], .rings = below(below(4) ? 40 : GPU_FLAGS + 1),
 	    .n_ranks = 1 + below(16), .blocks = 1 + below(300), .ring_bytes = (size_t)(256 + below(4000)) * KIB,
 	    .packet_bytes = below(4) ? (size_t)(128 + below(500)) * KIB : 0 };
@@ -22,6 +23,14 @@ random_asked(void)
 	a.segments = below(60);
 	a.stages = 1 + below(2);
 	a.depth = below(20);
+	if (below(2) && a.longest > 0) {
+		a.segment = segment;
+		a.n_segments = a.segments;
+		a.rate = below(2) ? 1 + below(1 << 20) : 0;
+		a.cost = (struct gpu_cost){ below(5000), below(5000), 1 + below(100000) };
+	}
+	for (int i = 0; i < a.n_segments; i++)
+		segment[i] = i == 0 ? a.longest : below((int)a.longest) + 1;
 	if (below(3) == 0)
 		a.chunk_bytes = 1 + below(1 << (1 + below(22)));
 	return a;
@@ -221,6 +230,30 @@ strips_right(int blocks, int want)
 	return 2 * strips == want;
 }
 
+/* 24 segments of one length: of 14 blocks some have twice what others have, unless strips are shorter; of 12 all have
+ * two. Each block has to be twice as fast as its share of the links. */
+static bool
+turns_right(void)
+{
+	enum { SEGMENTS = 24 };
+	int64_t segment[SEGMENTS];
+	struct gpu_asked a = { .message = 64 * MIB, .longest = 16 * MIB / SEGMENTS + 1, .size = 4, .rings = 8,
+	    .segments = SEGMENTS, .stages = 1, .moved = 16 * MIB, .n_ranks = 8, .blocks = 14, .depth = 3,
+	    .ring_bytes = 8 * MIB, .segment = segment, .n_segments = SEGMENTS, .rate = 91430,
+	    .cost = { .chunk_ns = 1360, .fence_ns = 2020, .rate = 22596 } };
+	struct gpu_sizes odd, even;
+	struct blink_error err = { 0 };
+	for (int i = 0; i < SEGMENTS; i++)
+		segment[i] = 16 * MIB / SEGMENTS;
+	gpu_sizes_choose(&a, &odd, &err);
+	int64_t turns = (SEGMENTS * odd.width + a.blocks - 1) / a.blocks;
+	a.blocks = 12;
+	gpu_sizes_choose(&a, &even, &err);
+	double share = (double)a.rate / a.blocks, own = (double)even.slot_bytes / (even.slot_bytes / 22.596 + 1360);
+	return odd.width > 1 && turns * a.blocks <= 16 * 14 && (double)turns * 14 < 1.1 * SEGMENTS * odd.width
+	    && even.width == 1 && own * 1000 > 1.8 * share;
+}
+
 /* Where a peer's memory is mapped on both routes, that it can be accessed decides for all but what avoids NVLink. */
 static bool
 routes_right(void)
@@ -262,6 +295,7 @@ main(void)
 				chunks += chunks_wrong(bytes, blocks, depth);
 	failed |= report(!strips_right(20, 20) || !strips_right(13, 12) || !strips_right(64, 62),
 	    "as many strips of segments that are known as there are blocks");
+	failed |= report(!turns_right(), "strips that blocks take turns with, so that all have as much to move");
 	failed |= report(chunks, "chunks of whole rounds, of about the best length");
 	const struct gpu_asked many = { .message = 4, .longest = 1, .size = 4, .rings = GPU_FLAGS + 1, .n_ranks = 2,
 	    .blocks = 64, .ring_bytes = MIB, .packet_bytes = MIB };
