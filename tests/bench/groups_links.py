@@ -16,11 +16,13 @@ import sys
 
 import links
 
-# Bytes in MiB, times --mib.
+# Bytes in MiB, times --mib; of an alltoall over all ranks maybe a skew.
 JOBS = [
     ("tp 2 x dp 4", {"grid": {"dp": 4, "tp": 2}}, [("tp", "allreduce", 1, 4), ("dp", "allreduce", 8, 1)]),
     ("tp 2 x dp 4, experts over all", {"grid": [{"dp": 4, "tp": 2}, {"ep": 8}]},
      [("tp", "allreduce", 1, 4), ("dp", "reducescatter", 8, 1), ("ep", "alltoall", 4, 1)]),
+    ("pairs, popular experts over all", {"grid": [{"dp": 4, "tp": 2}, {"ep": 8}]},
+     [("tp", "allreduce", 4, 1), ("ep", "alltoall", 8, 1, {"to": [4, 1, 1, 1, 1, 4, 1, 1]})]),
     ("tp 4 x dp 2", {"grid": {"dp": 2, "tp": 4}}, [("tp", "allreduce", 1, 4), ("dp", "allreduce", 4, 1)]),
     ("an allgather beside quads", {"grid": [{"quad": 2, "tp": 4}, {"all": 8}]},
      [("tp", "allreduce", 4, 1), ("all", "allgather", 8, 1)]),
@@ -39,13 +41,22 @@ def run(*words):
 def write_job(path, groups, calls, mib):
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"format": "blink-job", "version": 1, **groups, "phases": [{"name": "step", "calls": [
-            {"groups": kind, "collective": collective, "bytes": size * mib << 20, "times": times}
-            for kind, collective, size, times in calls]}]}, file)
+            {"groups": kind, "collective": collective, "bytes": size * mib << 20, "times": times,
+             **({"skew": skew[0]} if skew else {})} for kind, collective, size, times, *skew in calls]}]}, file)
 
 
-def write_calls(path, phase, n):
+def write_calls(path, phase, n, folder):
+    """folder: of the phase's schedules."""
     with open(path, "w", encoding="utf-8") as file:
         for call in phase["calls"]:
+            if call.get("by_matrix"):
+                one, = call["schedules"]
+                with open(f"{folder}/{one['file']}", encoding="utf-8") as schedule:
+                    rows = json.load(schedule)["matrix"]["bytes"]
+                print("alltoallv 0 0", call["times"], *[0] * n, file=file)
+                print(*(0 if a == b else count // 4 for a, row in enumerate(rows) for b, count in enumerate(row)),
+                      file=file)
+                continue
             group = [-1] * n
             for number, one in enumerate(call["schedules"]):
                 for rank in one["ranks"]:
@@ -91,7 +102,7 @@ def compare(lab, args, build, folder):
         write_job(f"{folder}/job.json", groups, calls, args.mib)
         gpus = range(len(lab.gpus))
         phase = plan(build, args, folder, "together")
-        write_calls(f"{folder}/calls", phase, len(lab.gpus))
+        write_calls(f"{folder}/calls", phase, len(lab.gpus), f"{folder}/together")
         cells = []
         for way in "together", "alone", "rings", "placed":
             if way == "placed":
