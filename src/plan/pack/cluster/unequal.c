@@ -28,7 +28,8 @@
  *
  * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
  * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). An allreduce then has
- * the trees of an allgather, turned back (unequal_lengths.c). */
+ * the trees of an allgather, turned back (unequal_lengths.c). Of one over more ranks than a schedule may have trees,
+ * two ranks have a hub, or three. */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_pieces.h"
 
@@ -36,7 +37,8 @@
 #include <string.h>
 
 enum {
-	WEIGHT_BITS = 60
+	WEIGHT_BITS = 60,
+	MOST_EACH = 3		/* ranks of a hub, where a tree of each has more edges than a schedule may have */
 };
 
 /* ---- weights ---- */
@@ -50,6 +52,26 @@ multiply(int64_t a, int64_t b, int64_t *out)
 		return false;
 	*out = (int64_t)product;
 	return true;
+}
+
+/* One hub for p->each ranks of a server, the first of them. */
+static Status
+merge_hubs(struct plan *p)
+{
+	int *at, *left, kept = 0;
+	TRY(TEMP_EACH(p->ctx, p->c.n_servers, at, left));
+	for (int h = 0; h < p->n_hubs; h++) {
+		int s = p->hub[h].server;
+		if (left[s]-- > 0) {
+			p->hub[at[s]].length++;
+			continue;
+		}
+		left[s] = p->each - 1;
+		at[s] = kept;
+		p->hub[kept++] = p->hub[h];
+	}
+	p->n_hubs = kept;
+	return OK;
 }
 
 /* Each rank; of an allreduce, turned, with the lengths that this takes. */
@@ -68,10 +90,12 @@ hub_each_rank(struct plan *p, bool *good)
 	if (p->turned)
 		TRY(p->slots ? unequal_set_slots(p, good) : unequal_set_lengths(p, good));
 	/* Of an allreduce each rank that has an uplink. */
-	for (int v = p->n_hubs - 1; v >= 0 && p->coll == ALLREDUCE; v--)
-		if (p->hub[v].uplink < 0)
-			p->hub[v] = p->hub[--p->n_hubs];
-	return OK;
+	if (p->coll == ALLREDUCE)
+		p->n_hubs = 0;
+	for (int v = 0; v < n && p->coll == ALLREDUCE; v++)
+		if (p->hub[v].uplink >= 0)
+			p->hub[p->n_hubs++] = p->hub[v];
+	return p->each > 1 ? merge_hubs(p) : OK;
 }
 
 static int64_t
@@ -489,8 +513,9 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 	TRY(pack_hubs(&p, bound, &pack));
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	bool whole = pack && p.whole;
-	if ((!whole || coll == ALLREDUCE) && !proof.reached) {
-		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true };
+	int most = !whole ? 1 : coll == ALLREDUCE ? MOST_EACH : 0;
+	for (int each = 1; each <= most && !proof.reached; each++) {
+		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .each = each };
 		TRY(pack_hubs(&more, bound, &other));
 		pack = is_faster(other, pack, coll, topo->n_ranks) ? other : pack;
 		pack_note_reached(pack, coll, topo->n_ranks, &proof);
