@@ -141,6 +141,13 @@ def cases(work):
         for coll in ("allgather", "allreduce"):
             yield Case(f"{servers * gpus - 1} of {servers * gpus} GPUs in racks of {gpus} {coll}",
                        f"--synthetic|server:{servers} gpu:{gpus} switch:900 net:50|{lost} -c {coll}")
+    for line, without in (("server:16 gpu:72 switch:900 net:50", "s5/gpu3-net"), ("server:16 gpu:36 switch:900 net:50 "
+                          "rails", "s5/gpu3-net/rail3"), ("server:4 gpu:36 switch:900 net:50 rails", "net/rail3"),
+                          ("server:4 gpu:72 switch:18@50 net:50", "s1/gpu3-s1/switch:1"),
+                          ("server:16 gpu:72 switch:900 net:50", "s5:4-7"),
+                          ("server:32 gpu:72 switch:900 net:50", "s5/gpu3")):
+        for coll in ("broadcast", "allreduce"):
+            yield Case(f"{line} without {without} {coll}", f"--synthetic|{line}|--without {without} -c {coll}")
     for servers in (32, 64):
         yield Case(f"{servers} servers of 4 to 8 A100 allreduce",
                    f"--synthetic|{a100.format(servers)}|-g {some_of_each(servers, servers)} -c allreduce")
