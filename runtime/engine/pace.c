@@ -29,7 +29,7 @@
 
 enum {
 	SLOTS_OF_PACE = 2,		/* one is read while one is filled */
-	LEAST_UNEVEN = 4 << 10		/* bytes of a chunk of blocks that may be much shorter than others */
+	LEAST_UNEVEN = 1 << 10		/* bytes of a chunk of blocks that may be much shorter than others */
 };
 
 #define ANSWER_SECONDS 5e-3		/* until `done` comes, where ranks share processors */
