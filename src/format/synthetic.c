@@ -12,7 +12,7 @@
 #define KEY_LIST(X)                                                            \
 	X(KEY_SERVER, "server", COUNT, LIMIT_NODES)                            \
 	X(KEY_GPU, "gpu", COUNT, LIMIT_RANKS)                                  \
-	X(KEY_SWITCH, "switch", LINKS, LIMIT_LINK_COUNT)                                 \
+	X(KEY_SWITCH, "switch", LINKS, LIMIT_LINK_COUNT)                       \
 	X(KEY_MESH, "mesh", CAPACITY, 0)                                       \
 	X(KEY_RING, "ring", CAPACITY, 0)                                       \
 	X(KEY_PCIE, "pcie", CAPACITY, 0)                                       \
@@ -289,8 +289,7 @@ struct end {
 };
 
 static void
-put_link(JsonWriter *w, int server, struct end from, struct end to, LinkClass class, int count,
-    int64_t capacity)
+put_link(JsonWriter *w, int server, struct end from, struct end to, LinkClass class, int count, int64_t capacity)
 {
 	char id[LIMIT_ID_BYTES];
 	json_object(w, NULL, JSON_LINE);
