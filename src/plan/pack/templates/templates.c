@@ -173,7 +173,8 @@ keep_rounds(struct rounds *r, int rounds)
 	r->weight = NULL;
 }
 
-/* Trees of all rounds so far by their weights, if that is better. */
+/* Trees of all rounds so far by their weights, if that is better. Where the last rounds were not, doubles and rounding may
+ * have taken the last digits of the rate: coarser weights may have them. */
 static Status
 keep_weights(struct rounds *r)
 {
@@ -191,7 +192,8 @@ keep_weights(struct rounds *r)
 	for (int t = 0; t < pack->n_trees; t++)
 		demand[t] = t % each;
 	TRY(template_weights(r->ctx, &(struct template_pool){ .n_orbits = r->sym->n_orbits, .n_demands = each,
-	    .capacity = r->capacity, .n = pack->n_trees, .demand = demand, .load = r->uses }, weight, &sum, price));
+	    .capacity = r->capacity, .n = pack->n_trees, .demand = demand, .load = r->uses,
+	    .coarser = r->idle }, weight, &sum, price));
 	r->dual = sum > 0 ? price : NULL;
 	for (int t = 0; t < pack->n_trees && sum > 0; t++) {
 		images += weight[t] > 0 ? r->sym->size : 0;

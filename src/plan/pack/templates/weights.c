@@ -90,7 +90,7 @@ add_columns(struct program *p)
 static int64_t
 round_parts(const struct program *p)
 {
-	int64_t parts = INT64_C(1) << ROUND_BITS;
+	int64_t parts = INT64_C(1) << (ROUND_BITS - p->pool->coarser);
 	while (parts > INT64_MAX / 2 / p->most_load / p->pool->n_demands)
 		parts /= 2;
 	return parts;

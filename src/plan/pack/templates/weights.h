@@ -13,6 +13,7 @@ struct template_pool {
 	int n;				/* trees */
 	const int *demand;		/* n: which of the demands, from 0 */
 	const int64_t *load;		/* n * n_orbits: hops of all images over links of an orbit */
+	int coarser;			/* bits by which weights that are rounded have fewer */
 };
 
 /* Whole weights, 0 or more, of which those of each demand have the same sum, so that this sum, where no orbit has more
