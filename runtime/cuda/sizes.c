@@ -136,7 +136,7 @@ static int64_t
 strip_of_turns(const struct gpu_asked *asked, int64_t widest)
 {
 	int64_t segments = (int64_t)asked->n_segments * asked->stages, best = asked->longest, least_of = INT64_MAX;
-	if (segments == 0)
+	if (segments == 0 || best == 0)
 		return best;
 	for (int64_t width = 1; width <= least(widest, (int64_t)asked->blocks * TURNS / segments); width++) {
 		int64_t strip = (asked->longest + width - 1) / width, strips = 0;

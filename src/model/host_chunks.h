@@ -66,9 +66,10 @@ host_net_chunk_bytes(int64_t longest, double rate, bool known, int depth, int ri
 	bytes = bytes < least ? least : bytes;
 	if (bytes >= HOST_CHUNK_MOST || (double)longest < HOST_NET_CHUNKS_EQUAL * bytes)
 		return bytes < HOST_CHUNK_MOST ? (int64_t)bytes : HOST_CHUNK_MOST;
-	double chunks = (double)((int64_t)1 << 2 * (int)rint(log2((double)longest / bytes) / 2));
-	chunks *= (double)longest / chunks > HOST_CHUNK_MOST ? 4 : 1;
-	return (int64_t)ceil((double)longest / chunks);
+	int64_t chunks = HOST_NET_CHUNKS_EQUAL;
+	while ((double)longest > 2 * bytes * (double)chunks || longest / chunks > HOST_CHUNK_MOST)
+		chunks *= 4;
+	return (longest + chunks - 1) / chunks;
 }
 
 #endif
