@@ -173,8 +173,8 @@ keep_rounds(struct rounds *r, int rounds)
 	r->weight = NULL;
 }
 
-/* Trees of all rounds so far by their weights, if that is better. Where the last rounds were not, doubles and rounding may
- * have taken the last digits of the rate: coarser weights may have them. */
+/* Trees of all rounds so far by their weights, if that is better. Where the last rounds were not, doubles and rounding
+ * may have taken the last digits of the rate: coarser weights may have them. */
 static Status
 keep_weights(struct rounds *r)
 {
