@@ -183,7 +183,7 @@ within 4 "512 GPUs of a SuperPOD, gather" "511, depth 2" topologies/superpod-h10
 # Trees of equal servers come first; what grows then ends where it is too deep to be better.
 within 10 "16 servers on rails, broadcast" "8, depth 7" --synthetic \
 	"server:16 gpu:8 switch:300 net:25 rails" -c broadcast
-[ ! "$full" ] || within 10 "$((16 * small)) servers of 16 GPUs and 8 NICs, broadcast" "16, depth 8" \
+[ ! "$full" ] || within 10 "$((16 * small)) servers of 16 GPUs and 8 NICs, broadcast" "16, depth 7" \
 	--synthetic "server:$((16 * small)) gpu:16 switch:150 nic:8@12 pcie:12" -c broadcast
 # More trees that are less deep are taken where the sum of trees and depth is less.
 oracle fabric abci 2 16 >"$work/t.json"
