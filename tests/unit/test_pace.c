@@ -62,7 +62,7 @@ test_shares(void)
 	ok(pace_share(&e, (int64_t)256 * 500, false) == 512, "of whole lines");
 	ok(pace_share(&e, 10, false) == 16 && pace_share(&e, 0, false) > 0, "and at least one");
 	ok(pace_share(&e, (int64_t)257 * 4096, false) == 4096, "and never more than a slot holds");
-	ok(pace_share(&e, 10, true) == 1024, "of uneven blocks 4 KiB or more");
+	ok(pace_share(&e, 10, true) == 256, "of uneven blocks 1 KiB or more");
 }
 
 /* A call that takes 1 ms. bytes: of its message. True: the ranks agree before it. */
