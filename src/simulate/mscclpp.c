@@ -30,95 +30,9 @@
  * not matter. */
 #include "simulate/mscclpp.h"
 
-#include "base/limits.h"
-#include "simulate/blocks.h"
+#include "simulate/mscclpp_run.h"
 
-typedef enum { BLOCK_WAITING, BLOCK_ADDING, BLOCK_STARTING, BLOCK_MOVING, BLOCK_ADDING_LAST } BlockState;
-
-struct block {
-	BlockState state;
-	int op, loop;		/* the current operation; the pipeline that it is in, -1: none */
-	int64_t unit, n_units;	/* of that pipeline */
-	int left;		/* transfers whose bytes move, or are not here */
-	int64_t bytes;		/* of each range */
-	int cause;		/* the message that let it go on last; -1: the call */
-	int round;		/* of the barrier that it has arrived at, + 1; 0: at none */
-	bool told;		/* its ports, of a put that it waits for the end of */
-};
-
-/* A put, or a signal (hop -1), or both. */
-struct request {
-	int hop, end, message, cause;
-	bool signals;
-	int64_t bytes, unit;
-	struct request *next;
-};
-
-struct requests {
-	struct request *first, *last;
-};
-
-/* Of an end of a channel: signals that are here; of a port, what it is to do. */
-struct channel_end {
-	int64_t n;
-	int waiter;		/* a threadblock; -1: none waits */
-	int unsent;		/* requests that have not left */
-	int flusher;		/* a threadblock that waits for that; -1: none */
-	struct request *moves;
-	struct requests requests;
-};
-
-struct semaphore {
-	int64_t n;
-	int waiter;
-};
-
-struct barrier {
-	int arrived, round;
-};
-
-struct gpu {
-	int first_block, end_block;
-	struct semaphore *semaphore;
-	struct barrier *barrier;
-	struct requests requests;	/* of its proxy */
-	bool busy;
-};
-
-struct plan_run {
-	struct blocks all;
-	const SimMscclpp *of;
-	struct block *block;
-	struct channel_end *end;
-	struct gpu *gpu;
-	int *message;			/* of each transfer: the one under way */
-	int *n_packets;			/* of each operation: transfers that it waits for */
-	int64_t *add;			/* of each operation: bytes/s by the slowest link of a summand; 0: any */
-	int64_t *latency, *relaxed;	/* of each pair: ps; of packets and relaxed signals */
-	int64_t chunk;			/* bytes */
-	struct request *unused;
-};
-
-enum { STEP_NS = 50, NOBODY = -1 };
-
-/* Events: a transfer arrives; a threadblock goes on; a signal arrives at an end; a proxy has done a start-up. */
-static int
-id_of_block(const struct plan_run *p, int t)
-{
-	return p->of->plan.n_hops + t;
-}
-
-static int
-id_of_end(const struct plan_run *p, int e)
-{
-	return p->of->plan.n_hops + p->of->n_blocks + e;
-}
-
-static int
-id_of_proxy(const struct plan_run *p, int g)
-{
-	return p->of->plan.n_hops + p->of->n_blocks + p->of->n_ends + g;
-}
+enum { STEP_NS = 50 };
 
 /* ---- what it is at ---- */
 
@@ -140,23 +54,6 @@ number_of(const struct plan_run *p, int t)
 	return p->of->place[t].first_op + p->block[t].op;
 }
 
-/* Bytes of a range; of the current unit in a pipeline. */
-static int64_t
-range_bytes(const struct plan_run *p, const struct block *b, const MscclppOp *loop, const MscclppOp *op)
-{
-	int64_t all = op->n_src > 0 ? op->src->size * p->chunk : 0;
-	if (!loop)
-		return op->n_shares > 1 ? (all - 1) / op->n_shares + 1 : all;
-	all -= b->unit * loop->unit;
-	return all < loop->unit ? all : loop->unit;
-}
-
-static int64_t
-units_of(const struct plan_run *p, const MscclppOp *loop)
-{
-	return (loop->n_chunks * p->chunk - 1) / loop->unit + 1;
-}
-
 static void
 advance(struct plan_run *p, int t)
 {
@@ -174,15 +71,6 @@ advance(struct plan_run *p, int t)
 }
 
 /* ---- waiting ---- */
-
-static void
-wake(struct plan_run *p, int t, int cause)
-{
-	if (t < 0 || p->block[t].state != BLOCK_WAITING)
-		return;
-	p->block[t].cause = cause;
-	blocks_wake(&p->all, t);
-}
 
 static int
 end_of(const struct plan_run *p, int t, const MscclppOp *op, int k)
@@ -248,7 +136,7 @@ barrier_is_over(struct plan_run *p, int t, const MscclppOp *op)
 			barrier->round++;
 			for (int other = gpu->first_block; other < gpu->end_block; other++)
 				if (other != t && p->block[other].round == b->round)
-					wake(p, other, b->cause);
+					mscclpp_wake(p, other, b->cause);
 		}
 	}
 	if (barrier->round < b->round)
@@ -277,101 +165,6 @@ can_begin(struct plan_run *p, int t, const MscclppOp *op)
 	}
 }
 
-/* ---- ports ---- */
-
-static Status
-ask_proxy(struct plan_run *p, int t, struct request of)
-{
-	struct gpu *gpu = &p->gpu[p->of->place[t].gpu];
-	struct request *request = p->unused;
-	if (request)
-		p->unused = request->next;
-	else
-		TRY(TEMP(p->all.run.ctx, request, 1));
-	*request = of;
-	if (gpu->requests.first)
-		gpu->requests.last->next = request;
-	else
-		gpu->requests.first = request;
-	gpu->requests.last = request;
-	p->end[of.end].unsent++;
-	if (gpu->busy)
-		return OK;
-	gpu->busy = true;
-	return blocks_after(&p->all, p->all.asked->p.step * PS_PER_NS, id_of_proxy(p, p->of->place[t].gpu), NOBODY);
-}
-
-static Status
-send_signal(struct plan_run *p, int end, int64_t latency, int cause)
-{
-	return blocks_after(&p->all, latency, id_of_end(p, p->of->end[end].other), cause);
-}
-
-/* What the port does next; its signals take no time. */
-static Status
-go_on_port(struct plan_run *p, int e)
-{
-	struct channel_end *end = &p->end[e];
-	int64_t latency = p->latency[p->of->end[e].pair];
-	while (!end->moves && end->requests.first) {
-		struct request *request = end->requests.first;
-		end->requests.first = request->next;
-		if (request->hop >= 0 && p->of->plan.hop[request->hop].n_links > 0) {
-			bool packets = p->of->transfer[request->hop].packets;
-			end->moves = request;
-			request->message = blocks_begin(&p->all, request->hop, request->cause, request->unit);
-			p->message[request->hop] = request->message;
-			blocks_move(&p->all, request->hop, request->message, request->bytes,
-			    request->bytes * (packets ? 2 : 1));
-			return OK;
-		}
-		end->unsent--;
-		if (request->signals)
-			TRY(send_signal(p, e, latency, request->cause));
-		request->next = p->unused;
-		p->unused = request;
-	}
-	if (end->unsent == 0 && end->flusher >= 0)
-		wake(p, end->flusher, p->block[end->flusher].cause);
-	return OK;
-}
-
-/* The proxy has told a port. */
-static Status
-go_on_proxy(struct plan_run *p, int g)
-{
-	struct gpu *gpu = &p->gpu[g];
-	struct request *request = gpu->requests.first;
-	struct requests *to = &p->end[request->end].requests;
-	gpu->requests.first = request->next;
-	gpu->busy = request->next != NULL;
-	request->next = NULL;
-	if (to->first)
-		to->last->next = request;
-	else
-		to->first = request;
-	to->last = request;
-	if (gpu->busy)
-		TRY(blocks_after(&p->all, p->all.asked->p.step * PS_PER_NS, id_of_proxy(p, g), NOBODY));
-	return go_on_port(p, request->end);
-}
-
-static Status
-end_put(struct plan_run *p, int e)
-{
-	struct channel_end *end = &p->end[e];
-	struct request *request = end->moves;
-	end->moves = NULL;
-	end->unsent--;
-	if (end->flusher >= 0 && end->unsent == 0)
-		wake(p, end->flusher, request->message);
-	if (request->signals)
-		TRY(send_signal(p, e, p->latency[p->of->end[e].pair], request->message));
-	request->next = p->unused;
-	p->unused = request;
-	return go_on_port(p, e);
-}
-
 /* ---- operations ---- */
 
 static Status
@@ -382,9 +175,10 @@ signal_all(struct plan_run *p, int t, const MscclppOp *op)
 		int e = end_of(p, t, op, k), pair = p->of->end[e].pair;
 		bool relaxed = op->kind == MSCCLPP_RELAXED_SIGNAL;
 		if (op->type == MSCCLPP_PORT)
-			TRY(ask_proxy(p, t, (struct request){ .hop = -1, .end = e, .cause = cause, .signals = true }));
+			TRY(mscclpp_ask_proxy(p, t, (struct request){ .hop = -1, .end = e, .cause = cause,
+				.signals = true }));
 		else
-			TRY(send_signal(p, e, relaxed ? p->relaxed[pair] : p->latency[pair], cause));
+			TRY(mscclpp_send_signal(p, e, relaxed ? p->relaxed[pair] : p->latency[pair], cause));
 	}
 	return OK;
 }
@@ -404,7 +198,7 @@ release_all(struct plan_run *p, int t, const MscclppOp *op)
 	for (int k = 0; k < op->n_semaphores; k++) {
 		struct semaphore *semaphore = semaphore_of(p, t, k);
 		semaphore->n++;
-		wake(p, semaphore->waiter, p->block[t].cause);
+		mscclpp_wake(p, semaphore->waiter, p->block[t].cause);
 	}
 }
 
@@ -449,7 +243,7 @@ packets_arrive(struct plan_run *p, int h, int cause)
 	for (int i = of->first_reader; i < of->first_reader + of->n_readers; i++) {
 		int o = p->of->reader[i], t = p->of->block_of[o];
 		if (--p->n_packets[o] == 0 && number_of(p, t) == o)
-			wake(p, t, cause);
+			mscclpp_wake(p, t, cause);
 	}
 }
 
@@ -520,7 +314,8 @@ tell_ports(struct plan_run *p, int t, const MscclppOp *op)
 		return end_op(p, t);
 	}
 	for (int h = p->of->first_transfer[o]; h < p->of->first_transfer[o + 1]; h++)
-		TRY(ask_proxy(p, t, (struct request){ .hop = h, .end = p->of->transfer[h].channel, .cause = b->cause,
+		TRY(mscclpp_ask_proxy(p, t, (struct request){ .hop = h, .end = p->of->transfer[h].channel,
+			.cause = b->cause,
 			.signals = op->kind == MSCCLPP_PUT_SIGNAL || op->kind == MSCCLPP_PUT_SIGNAL_FLUSH,
 			.bytes = b->bytes, .unit = b->unit }));
 	b->told = op->kind == MSCCLPP_PUT_SIGNAL_FLUSH;
@@ -534,7 +329,7 @@ static Status
 begin_data(struct plan_run *p, int t, const MscclppOp *op)
 {
 	struct block *b = &p->block[t];
-	b->bytes = range_bytes(p, b, b->loop < 0 ? NULL : &p->of->place[t].block->op[b->loop], op);
+	b->bytes = mscclpp_range_bytes(p, b, b->loop < 0 ? NULL : &p->of->place[t].block->op[b->loop], op);
 	if (op->type == MSCCLPP_PORT)
 		return tell_ports(p, t, op);
 	int64_t wait = adds_last(op) ? 0 : adding_time(p, t, op);
@@ -547,7 +342,7 @@ begin_op(struct plan_run *p, int t, const MscclppOp *op)
 	struct block *b = &p->block[t];
 	switch (op->kind) {
 	case MSCCLPP_PIPELINE:
-		b->n_units = units_of(p, op);
+		b->n_units = mscclpp_units(p, op);
 		b->loop = op->n_inner > 0 ? b->op : -1;
 		b->unit = 0;
 		b->op++;
@@ -612,7 +407,7 @@ moved(struct blocks *all, int h)
 	blocks_end(all, message);
 	TRY(blocks_after(all, packets ? p->relaxed[pair] : p->latency[pair], h, message));
 	if (of->channel >= 0)
-		return end_put(p, of->channel);
+		return mscclpp_end_put(p, of->channel);
 	return of->reads ? OK : end_transfer(p, h);
 }
 
@@ -622,10 +417,10 @@ happens(struct blocks *all, Event event)
 	struct plan_run *p = (struct plan_run *)all;
 	int t = event.id - p->of->plan.n_hops, e = t - p->of->n_blocks, g = e - p->of->n_ends;
 	if (g >= 0)
-		return go_on_proxy(p, g);
+		return mscclpp_go_on_proxy(p, g);
 	if (e >= 0) {
 		p->end[e].n++;
-		wake(p, p->end[e].waiter, event.step);
+		mscclpp_wake(p, p->end[e].waiter, event.step);
 		return OK;
 	}
 	if (t >= 0)
@@ -637,118 +432,10 @@ happens(struct blocks *all, Event event)
 
 static const struct blocks_kind kind = { go_on, happens, moved };
 
-/* ---- what is simulated ---- */
-
-/* Messages and operations. */
-static Status
-cut(struct plan_run *p)
-{
-	int64_t n = sim_mscclpp_chunks(p->of->of), most_units = 1, longest = 0;
-	Wide messages = 0, steps = 0;
-	p->chunk = (p->all.asked->m - 1) / n + 1;
-	for (int t = 0; t < p->of->n_blocks; t++) {
-		const MscclppBlock *of = p->of->place[t].block;
-		const MscclppOp *loop = NULL;
-		for (int i = 0; i < of->n_ops; i++) {
-			const MscclppOp *op = &of->op[i];
-			int o = p->of->place[t].first_op + i, hops = p->of->first_transfer[o + 1]
-			    - p->of->first_transfer[o];
-			loop = op->kind == MSCCLPP_PIPELINE ? op : loop && op > loop + loop->n_inner ? NULL : loop;
-			int64_t units = loop ? units_of(p, loop) : 1;
-			int64_t bytes = range_bytes(p, &(struct block){ 0 }, loop, op);
-			most_units = units > most_units ? units : most_units;
-			longest = hops && bytes > longest ? bytes : longest;
-			messages += (Wide)units * hops;
-			steps += units;
-		}
-	}
-	p->all.run.out->chunk = longest;
-	p->all.run.out->n_chunks = most_units;
-	return blocks_room(&p->all, messages, steps, "units of the plan");
-}
-
-/* The slowest link by which a summand comes. */
-static void
-set_rates(struct plan_run *p)
-{
-	const SimMscclpp *m = p->of;
-	SimParameters by_link = p->all.asked->p;
-	by_link.reduce = 0;
-	for (int h = 0; h < m->plan.n_hops; h++) {
-		const MscclppTransfer *of = &m->transfer[h];
-		int o = m->place[of->block].first_op + of->op;
-		int64_t rate = sim_add_rate(&by_link, m->plan.sched->topo, &m->plan.hop[h]);
-		for (int i = of->reads ? -1 : 0; rate && i < of->n_readers; i++) {
-			int64_t *to = &p->add[i < 0 ? o : m->reader[of->first_reader + i]];
-			*to = *to == 0 || rate < *to ? rate : *to;
-		}
-	}
-}
-
-static void
-set_latencies(struct plan_run *p)
-{
-	const SimMscclpp *m = p->of;
-	SimAsk packets = *p->all.asked;
-	packets.p.packet_most = LIMIT_MESSAGE;
-	for (int i = 0; i < m->n_pairs; i++)
-		for (int k = 0; k < m->route[i].n_links; k++) {
-			const Link *link = &m->plan.sched->topo->link[m->route[i].link[k]];
-			p->latency[i] += sim_link_latency(&p->all.ask, link);
-			p->relaxed[i] += sim_link_latency(&packets, link);
-		}
-}
-
-static Status
-new_gpus(struct plan_run *p)
-{
-	const Mscclpp *plan = p->of->of;
-	int t = 0;
-	TRY(TEMP(p->all.run.ctx, p->gpu, plan->n_gpus));
-	for (int g = 0; g < plan->n_gpus; g++) {
-		struct gpu *gpu = &p->gpu[g];
-		int n_barriers = 0;
-		gpu->first_block = t;
-		t += plan->gpu[g].n_blocks;
-		gpu->end_block = t;
-		for (int i = 0; i < plan->gpu[g].n_blocks; i++)
-			for (int k = 0; k < plan->gpu[g].block[i].n_ops; k++)
-				if (plan->gpu[g].block[i].op[k].barrier >= n_barriers)
-					n_barriers = plan->gpu[g].block[i].op[k].barrier + 1;
-		TRY(TEMP(p->all.run.ctx, gpu->semaphore, plan->gpu[g].n_semaphores));
-		TRY(TEMP(p->all.run.ctx, gpu->barrier, n_barriers));
-		for (int k = 0; k < plan->gpu[g].n_semaphores; k++)
-			gpu->semaphore[k] = (struct semaphore){ plan->gpu[g].semaphore[k], NOBODY };
-	}
-	return OK;
-}
-
-static Status
-new_state(struct plan_run *p)
-{
-	const SimMscclpp *m = p->of;
-	Ctx *ctx = p->all.run.ctx;
-	TRY(TEMP(ctx, p->block, m->n_blocks));
-	TRY(TEMP(ctx, p->end, m->n_ends));
-	TRY(TEMP(ctx, p->message, m->plan.n_hops));
-	TRY(TEMP_EACH(ctx, m->n_ops, p->n_packets, p->add));
-	TRY(TEMP_EACH(ctx, m->n_pairs, p->latency, p->relaxed));
-	for (int t = 0; t < m->n_blocks; t++)
-		p->block[t] = (struct block){ .loop = -1, .cause = NOBODY };
-	for (int e = 0; e < m->n_ends; e++)
-		p->end[e] = (struct channel_end){ .waiter = NOBODY, .flusher = NOBODY };
-	for (int o = 0; o < m->n_ops; o++)
-		p->n_packets[o] = m->n_packets[o];
-	set_rates(p);
-	set_latencies(p);
-	return new_gpus(p);
-}
-
 static Status
 simulate(struct plan_run *p)
 {
-	TRY(cut(p));
-	TRY(new_state(p));
+	TRY(mscclpp_start(p));
 	TRY(blocks_run(&p->all, p->of->n_blocks));
 	for (int t = 0; t < p->of->n_blocks; t++)
 		if (!has_ended(p, t))
