@@ -36,7 +36,7 @@ call_signature(const struct call *call, int64_t chunk_bytes, uint64_t number)
 {
 	const uint64_t all[] = { (uint64_t)call->coll, (uint64_t)call->root, (uint64_t)call->count,
 	    (uint64_t)call->reduction.type, collective_reduces(call->coll) ? (uint64_t)call->asked_op : 0,
-	    call->plan->digest, (uint64_t)chunk_bytes, (uint64_t)call->tells_counts << 1 | (call->uneven != NULL) };
+	    call->plan->digest, (uint64_t)chunk_bytes, (uint64_t)call->exchanges_counts << 1 | (call->uneven != NULL) };
 	uint64_t h = mix(0x243f6a8885a308d3u, number);
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
 		h = mix(h, all[i]);
@@ -54,7 +54,7 @@ call_describe(const struct call *call, char *text, size_t size)
 	char root[24] = "";
 	if (call->root >= 0)
 		snprintf(root, sizeof root, ", root %d", call->root);
-	if (call->tells_counts) {
+	if (call->exchanges_counts) {
 		snprintf(text, size, "alltoallv, whose ranks exchange counts");
 		return;
 	}

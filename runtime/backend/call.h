@@ -36,9 +36,9 @@ struct message {
 	struct message *next;
 };
 
-/* How ranks tell each other their counts: each its row, with `room` bytes of blocks beside it, to all by an allgather
- * or to each by an alltoall. */
-struct told {
+/* How ranks exchange counts: each sends its row, with `room` bytes of blocks beside it, to all by an allgather or to
+ * each by an alltoall. */
+struct count_exchange {
 	bool to_each;
 	int64_t room;
 };
@@ -46,8 +46,8 @@ struct told {
 /* Blocks of an alltoall that differ in length (blinkAlltoAllv), in elements. What this rank gave; and what all have
  * said, before the call begins: the same on all ranks. */
 struct uneven {
-	struct told told;
-	char *tells, *hears;		/* what this rank tells, and hears from each */
+	struct count_exchange exchange;
+	char *counts_out, *counts_in;	/* what this rank sends in that, and receives from each */
 	bool known;			/* all have */
 	int64_t most;			/* that a rank sends, or receives */
 	int64_t most_sent;
@@ -69,7 +69,7 @@ struct call {
 	struct reduction reduction;
 	int asked_op;			/* as the caller gave it, for messages */
 	bool internal;			/* of the library: the caller does not know of it */
-	bool tells_counts;		/* likewise: of a call with uneven blocks, before it */
+	bool exchanges_counts;		/* likewise: of a call with uneven blocks, before it */
 	int32_t n_messages;		/* above 0: not a collective */
 	struct message *message;
 	struct plan *plan;		/* NULL until it is first chosen */

@@ -54,7 +54,7 @@ enum {
 	MESSAGE_ROUND = 4 * MESSAGE_SHORT,
 	COPIES_OF_HOP = 8,
 	COPY_CHUNK_LEAST = 256 << 10,
-	IDLE = 2,			/* a block has to be so many times as fast as its share: it also waits */
+	SPARE_RATE = 2,			/* blocks can move this multiple of what their links carry: they also wait */
 	TURNS = 16,			/* strips of a block, at most, unless segments are more */
 	TURNS_GAIN = 20,		/* shorter strips are worth a 20th of the time */
 	UNIT = 16,			/* bytes that a thread moves at once */
@@ -212,8 +212,8 @@ chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 	int64_t alone = greatest(5, cost->rate), hops = asked->depth > 2 ? asked->depth - 1 : 1;
 	int64_t own = alone / 5 * 3;
 	if (asked->rate > 0)
-		own = (int64_t)((Wide)strip * asked->rate * IDLE / greatest(1, asked->message));
-	int64_t all = asked->rate * asked->stages * IDLE / greatest(1, asked->blocks);	/* strips of a block */
+		own = (int64_t)((Wide)strip * asked->rate * SPARE_RATE / greatest(1, asked->message));
+	int64_t all = asked->rate * asked->stages * SPARE_RATE / greatest(1, asked->blocks);	/* strips of a block */
 	int64_t share = between(1, greatest(own, all), alone / 5 * 4);
 	int64_t free = least(cost->chunk_ns * alone / 1000, COST_MOST);
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) / hops * free);

@@ -120,9 +120,9 @@ struct engine {
 	bool is_flat, announced;	/* it has no rings; this rank's slot has its signature */
 	struct flat flat;
 	uint64_t n_large;		/* calls so far that had not */
-	struct told told;		/* of the next call with uneven blocks */
-	char *told_memory;		/* what it tells and hears */
-	size_t told_bytes;
+	struct count_exchange exchange;	/* of the next call with uneven blocks */
+	char *exchange_memory;		/* its buffers */
+	size_t exchange_bytes;
 	char *rings;			/* of it, in the arena */
 	int64_t began;			/* ns: the current collective */
 	size_t populated[CALLS + 2];	/* bytes of each place that have memory */
@@ -202,12 +202,12 @@ int place_remember(struct engine *e, const RankProgram *prog, struct blink_error
 void place_announce(struct engine *e);
 bool place_differs(const struct engine *e, int peer);
 
-/* uneven.c. Of uneven blocks: the call that has to come before, in which ranks tell each other their counts, NULL: no
+/* uneven.c. Of uneven blocks: the call that has to come before, in which ranks exchange their counts, NULL: no
  * memory; and what follows from these, before the plan is chosen: blocks that came with them are not counted any more.
- * Fails: blinkMismatch. uneven_is_told: this rank has no block that does not go with them. */
-struct call *uneven_tells(struct engine *e, struct call *call, struct blink_error *err);
+ * Fails: blinkMismatch. uneven_all_along: this rank has no block that does not go with them. */
+struct call *uneven_exchange(struct engine *e, struct call *call, struct blink_error *err);
 int uneven_counts(struct engine *e, struct call *call, struct blink_error *err);
-bool uneven_is_told(const struct engine *e, const struct call *call);
+bool uneven_all_along(const struct engine *e, const struct call *call);
 
 /* collective_begin.c */
 int collective_begin(struct engine *e, struct call *call, struct blink_error *err);

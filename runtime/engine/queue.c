@@ -81,7 +81,7 @@ is_preceded(struct engine *e, struct call *call, struct blink_error *err)
 	if (!e->self->events.begins)
 		before = pace_before(e, call, err);
 	if (!before && call->uneven && !call->uneven->known)
-		before = uneven_tells(e, call, err);
+		before = uneven_exchange(e, call, err);
 	else if (e->self->events.begins)
 		e->self->events.begins(e->self->events.context, call, &before, err);
 	if (!before)
@@ -270,11 +270,11 @@ look(struct engine *e, struct call *call)
 	return give_way(e, call, TURNS);
 }
 
-/* Do peers depend on what is left of the first call, and of that which tells its counts in it? */
+/* Do peers depend on what is left of the first call, and of the one whose counts are exchanged in it? */
 static bool
 forwards(struct engine *e, struct call *call)
 {
-	return collective_forwards(e) || (call->tells_counts && !uneven_is_told(e, call->next));
+	return collective_forwards(e) || (call->exchanges_counts && !uneven_all_along(e, call->next));
 }
 
 /* Peers depend on what is left of a call, which its caller may wait for at once, or not: for as long as it takes to
@@ -352,7 +352,7 @@ static void
 kick_worker(struct engine *e)
 {
 	bool depends = e->first && e->self->error.code == blinkSuccess && !e->driven;
-	bool one = depends && (e->first->tells_counts ? e->first->next : e->first) == e->last;
+	bool one = depends && (e->first->exchanges_counts ? e->first->next : e->first) == e->last;
 	if (one && e->begun && e->first->n_messages == 0)
 		depends = forwards(e, e->first);
 	if (depends && e->has_worker) {
@@ -501,7 +501,7 @@ engine_close(struct engine *e)
 	free(e->received);
 	free(e->flat.operand);
 	free(e->kept);
-	free(e->told_memory);
+	free(e->exchange_memory);
 	free(e->mirror);
 	for (struct outgrown *next; e->outgrown; e->outgrown = next) {
 		next = e->outgrown->next;

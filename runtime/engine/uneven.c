@@ -1,6 +1,6 @@
 /* Blocks of an alltoall that differ in length: before chunks, rings and plans are chosen, which are the same on all
- * ranks, each has to know what all send to all. So a call of the library's own comes first, in which each tells its row
- * of the counts.
+ * ranks, each has to know what all send to all. So a call of the library's own comes first, in which ranks exchange
+ * their rows of the counts.
  *
  * Where blocks are short that call takes as long as all the rest. They go along with it then: as much room for them as
  * those of the call before would have taken, since all ranks know these. What has no room goes after it, as all does in
@@ -32,37 +32,38 @@ sent(const struct uneven *u, int n, int rank)
 static bool
 is_along(const struct call *call, int64_t sum, int64_t block)
 {
-	const struct told *told = &call->uneven->told;
-	return (told->to_each ? block : sum) <= told->room / (int64_t)call->reduction.size;
+	const struct count_exchange *exchange = &call->uneven->exchange;
+	return (exchange->to_each ? block : sum) <= exchange->room / (int64_t)call->reduction.size;
 }
 
 bool
-uneven_is_told(const struct engine *e, const struct call *call)
+uneven_all_along(const struct engine *e, const struct call *call)
 {
 	const struct uneven *u = call->uneven;
 	int n = e->self->n_ranks, me = e->self->rank;
-	bool told = true;
+	bool all = true;
 	for (int r = 0; r < n; r++)
-		told = told && is_along(call, sent(u, n, me), u->count[me * n + r]);
-	return told;
+		all = all && is_along(call, sent(u, n, me), u->count[me * n + r]);
+	return all;
 }
 
 /* ---- before ---- */
 
+/* What this rank sends in the exchange: its row of the counts, and blocks that go along. */
 static void
-tell(const struct engine *e, const struct call *call, int64_t bytes)
+fill_out(const struct engine *e, const struct call *call, int64_t bytes)
 {
 	const struct uneven *u = call->uneven;
 	int n = e->self->n_ranks, me = e->self->rank;
 	const int64_t *row = u->count + me * n;
 	int64_t sum = sent(u, n, me);
 	size_t counts = (size_t)n * sizeof *row, size = call->reduction.size;
-	char *to = u->tells;
-	for (int r = 0; r < (u->told.to_each ? n : 1); r++)
-		memcpy(u->tells + r * bytes, row, counts);
+	char *to = u->counts_out;
+	for (int r = 0; r < (u->exchange.to_each ? n : 1); r++)
+		memcpy(u->counts_out + r * bytes, row, counts);
 	for (int r = 0; r < n; r++) {
-		if (u->told.to_each)
-			to = u->tells + r * bytes;
+		if (u->exchange.to_each)
+			to = u->counts_out + r * bytes;
 		if (r == me || row[r] == 0 || !is_along(call, sum, row[r]))
 			continue;
 		memcpy(to + counts, (const char *)call->send + (size_t)u->send_at[r] * size, (size_t)row[r] * size);
@@ -70,36 +71,36 @@ tell(const struct engine *e, const struct call *call, int64_t bytes)
 	}
 }
 
-/* Memory of what is told and heard, kept from call to call. */
+/* Buffers of the exchange of counts, which stay from call to call. */
 static bool
-take_memory(struct engine *e, struct uneven *u, size_t told, size_t heard)
+take_memory(struct engine *e, struct uneven *u, size_t out, size_t in)
 {
-	if (told + heard > e->told_bytes) {
-		free(e->told_memory);
-		e->told_memory = calloc(told + heard, 1);
-		e->told_bytes = e->told_memory ? told + heard : 0;
+	if (out + in > e->exchange_bytes) {
+		free(e->exchange_memory);
+		e->exchange_memory = calloc(out + in, 1);
+		e->exchange_bytes = e->exchange_memory ? out + in : 0;
 	}
-	u->tells = e->told_memory;
-	u->hears = u->tells + told;
-	return u->tells != NULL;
+	u->counts_out = e->exchange_memory;
+	u->counts_in = u->counts_out + out;
+	return u->counts_out != NULL;
 }
 
 struct call *
-uneven_tells(struct engine *e, struct call *call, struct blink_error *err)
+uneven_exchange(struct engine *e, struct call *call, struct blink_error *err)
 {
 	struct uneven *u = call->uneven;
-	int64_t n = e->self->n_ranks, bytes = n * (int64_t)sizeof u->count[0] + e->told.room;
-	size_t blocks = e->told.to_each ? (size_t)n : 1;
+	int64_t n = e->self->n_ranks, bytes = n * (int64_t)sizeof u->count[0] + e->exchange.room;
+	size_t blocks = e->exchange.to_each ? (size_t)n : 1;
 	struct call *before = calloc(1, sizeof *before);
-	u->told = e->told;
+	u->exchange = e->exchange;
 	if (!before || !take_memory(e, u, blocks * (size_t)bytes, (size_t)(n * bytes))) {
 		free(before);
 		set_error_memory(err);
 		return NULL;
 	}
-	tell(e, call, bytes);
-	*before = (struct call){ .coll = u->told.to_each ? ALLTOALL : ALLGATHER, .root = -1, .send = u->tells,
-	    .recv = u->hears, .count = bytes, .internal = true, .tells_counts = true };
+	fill_out(e, call, bytes);
+	*before = (struct call){ .coll = u->exchange.to_each ? ALLTOALL : ALLGATHER, .root = -1, .send = u->counts_out,
+	    .recv = u->counts_in, .count = bytes, .internal = true, .exchanges_counts = true };
 	reduction_make(blinkInt8, blinkSum, (int)n, &before->reduction);
 	u->known = true;
 	return before;
@@ -138,12 +139,12 @@ choose_room(struct engine *e, const struct call *call)
 		for (int k = 0; k < n; k++)
 			longest = k != r && u->count[r * n + k] > longest ? u->count[r * n + k] : longest;
 	}
-	e->told = (struct told){ .to_each = false };
+	e->exchange = (struct count_exchange){ .to_each = false };
 	if (most <= ALL_MOST / n / size)
-		e->told.room = most * size + most * size / 4;
+		e->exchange.room = most * size + most * size / 4;
 	else if (e->self->net && longest <= EACH_MOST / size && longest * n * (n - 1) <= all + all / 2)
-		e->told = (struct told){ true, longest * size + longest * size / 8 };
-	e->told.room = (e->told.room + LINE - 1) / LINE * LINE;
+		e->exchange = (struct count_exchange){ true, longest * size + longest * size / 8 };
+	e->exchange.room = (e->exchange.room + LINE - 1) / LINE * LINE;
 }
 
 /* From one rank: its block, where it has come. */
@@ -154,8 +155,8 @@ take(const struct engine *e, const struct call *call, int from, int64_t bytes)
 	int n = e->self->n_ranks, me = e->self->rank;
 	const int64_t *row = u->count + from * n;
 	size_t size = call->reduction.size;
-	const char *at = u->hears + from * bytes + n * (int64_t)sizeof *row;
-	for (int r = 0; r < me && !u->told.to_each; r++)
+	const char *at = u->counts_in + from * bytes + n * (int64_t)sizeof *row;
+	for (int r = 0; r < me && !u->exchange.to_each; r++)
 		at += r != from ? (size_t)row[r] * size : 0;
 	if (from == me)
 		at = (const char *)call->send + (size_t)u->send_at[me] * size;
@@ -208,9 +209,9 @@ uneven_counts(struct engine *e, struct call *call, struct blink_error *err)
 {
 	struct uneven *u = call->uneven;
 	int n = e->self->n_ranks;
-	int64_t counts = n * (int64_t)sizeof u->count[0], bytes = counts + u->told.room;
+	int64_t counts = n * (int64_t)sizeof u->count[0], bytes = counts + u->exchange.room;
 	for (int r = 0; r < n; r++)
-		memcpy(u->count + r * n, u->hears + r * bytes, (size_t)counts);
+		memcpy(u->count + r * n, u->counts_in + r * bytes, (size_t)counts);
 	if (check_counts(e, call, err) != blinkSuccess)
 		return err->code;
 	choose_room(e, call);

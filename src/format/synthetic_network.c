@@ -73,8 +73,8 @@ put_torus(JsonWriter *w, const struct synthetic_network *net, int ports)
  * group, all joined, h links of each router to other groups. Shpiner et al. 2017, "Dragonfly+: Low Cost Topology for
  * Scaling Datacenters": a group has leaves, at which GPUs are, and spines, which lead to other groups; each leaf is
  * joined to each spine. Of g groups, link j of one to others leads to the group whose number is 1 + j mod (g - 1)
- * higher, mod g, and ends at a link of that group with the same quotient j / (g - 1). So groups are alike, and every
- * two are joined by as many links. Links of a group beyond the last multiple of g - 1 are not used. */
+ * higher, mod g, and ends at a link of that group with the same quotient j / (g - 1). So all groups have the same
+ * wiring, and as many links join every two. Links of a group beyond the last multiple of g - 1 are not used. */
 
 struct group {
 	int leaves, ports;	/* GPUs of each leaf */

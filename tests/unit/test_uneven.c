@@ -43,7 +43,7 @@ begin(struct blink_error *err)
 			{ "recv", received[r], expected, displs } };
 		memset(received[r], 0, sizeof received[r]);
 		call[r] = uneven_call(&self[r], side, &reduction, err);
-		before[r] = call[r] ? uneven_tells(&e[r], call[r], err) : NULL;
+		before[r] = call[r] ? uneven_exchange(&e[r], call[r], err) : NULL;
 		good = good && before[r];
 	}
 	if (good)
@@ -109,7 +109,7 @@ test_along(bool over_network)
 	for (int r = 0; r < N; r++) {
 		self[r] = (struct rank_state){ .n_ranks = N, .rank = r, .net = over_network ? &net : NULL };
 		displs[r] = (size_t)r * MOST;
-		free(e[r].told_memory);
+		free(e[r].exchange_memory);
 		e[r] = (struct engine){ .self = &self[r] };
 		for (int i = 0; i < N * MOST; i++)
 			sent[r][i] = r * N * MOST + i + 1;
@@ -137,9 +137,9 @@ test_forwards(void)
 {
 	struct blink_error err = { 0 };
 	all_send(50);
-	ok(begin(&err) && !uneven_is_told(&e[0], call[0]), "others wait for what a rank has not told");
+	ok(begin(&err) && !uneven_all_along(&e[0], call[0]), "others wait for what a rank has not told");
 	end();
-	ok(begin(&err) && uneven_is_told(&e[0], call[0]), "and for nothing more where all goes along");
+	ok(begin(&err) && uneven_all_along(&e[0], call[0]), "and for nothing more where all goes along");
 	end();
 }
 
@@ -150,6 +150,6 @@ main(void)
 	test_along(true);
 	test_forwards();
 	for (int r = 0; r < N; r++)
-		free(e[r].told_memory);
+		free(e[r].exchange_memory);
 	return end_tests();
 }

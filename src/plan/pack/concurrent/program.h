@@ -33,7 +33,7 @@ struct concurrent_column {
 struct bundle_row {
 	int group, at;		/* bundle `at` of that group */
 	int64_t size;		/* of one demand, or of a weight of 1, in units that all share */
-	double scale;		/* GLPK has so many times x of its trees */
+	double scale;		/* in GLPK's program x of its trees is multiplied by it */
 	int last;		/* its last column; -1: none */
 };
 
@@ -56,7 +56,7 @@ struct program {
 	int n_bundles, *first;	/* of each group, its first row of bundles */
 	struct bundle_row *bundle;
 	double rate_unit;	/* messages/s of r = 1 */
-	double rate_scale;	/* GLPK has so many times r */
+	double rate_scale;	/* in GLPK's program r is multiplied by it */
 	int n_levels, level;	/* all; the current one */
 	struct level_time *time;	/* of the levels before it, by 1 / r = 1 */
 
