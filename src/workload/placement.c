@@ -104,14 +104,21 @@ is_root(const Workload *w, int kind, int member)
 	return false;
 }
 
-static bool
-has_matrix(const Workload *w, int kind)
+/* The call number *at, or the first one after it, of all phases, that has matrices for groups of a kind; NULL: there is
+ * none. *at: the number after it. */
+static const GroupCall *
+next_matrices(const Workload *w, int kind, int *at)
 {
+	int number = 0;
 	for (int p = 0; p < w->n_phases; p++)
-		for (int c = 0; c < w->phase[p].n_calls; c++)
-			if (w->phase[p].call[c].kind == kind && w->phase[p].call[c].matrix)
-				return true;
-	return false;
+		for (int c = 0; c < w->phase[p].n_calls; c++) {
+			const GroupCall *call = &w->phase[p].call[c];
+			if (number++ < *at || call->kind != kind || !call->matrix)
+				continue;
+			*at = number;
+			return call;
+		}
+	return NULL;
 }
 
 /* Are blocks as long where two members of a group change places? */
@@ -125,20 +132,26 @@ may_swap(const int64_t *matrix, size_t n, size_t a, size_t b)
 	return matrix[a * n + b] == matrix[b * n + a];
 }
 
-/* Do calls with matrices leave members a and b of a group alike; of a < 0, groups `group` and b? */
+/* Do members a and b of a group change places without any change of its matrices? */
 static bool
-alike(const Workload *w, int kind, int group, int a, int b)
+members_alike(const Workload *w, int kind, int group, int a, int b)
 {
-	for (int p = 0; p < w->n_phases; p++)
-		for (int c = 0; c < w->phase[p].n_calls; c++) {
-			const GroupCall *call = &w->phase[p].call[c];
-			if (call->kind != kind || !call->matrix)
-				continue;
-			size_t n = (size_t)w->kind[kind].group[group].n;
-			if (a < 0 ? call->matrix[group] != call->matrix[b]
-			    : !may_swap(call->matrix[group], n, (size_t)a, (size_t)b))
-				return false;
-		}
+	size_t n = (size_t)w->kind[kind].group[group].n;
+	const GroupCall *call;
+	for (int at = 0; (call = next_matrices(w, kind, &at));)
+		if (!may_swap(call->matrix[group], n, (size_t)a, (size_t)b))
+			return false;
+	return true;
+}
+
+/* Have two groups the same matrices? */
+static bool
+groups_alike(const Workload *w, int kind, int a, int b)
+{
+	const GroupCall *call;
+	for (int at = 0; (call = next_matrices(w, kind, &at));)
+		if (call->matrix[a] != call->matrix[b])
+			return false;
 	return true;
 }
 
@@ -152,15 +165,16 @@ number_members(struct search *s, size_t members)
 	TRY(NEW(s->ctx, s->member, members));
 	for (int k = 0; k < w->n_kinds; k++)
 		for (int g = 0; g < w->kind[k].n_groups; g++) {
-			int first = 0, n = w->kind[k].group[g].n;
-			while (!alike(w, k, g, -1, first))
+			int first = 0, n = w->kind[k].group[g].n, calls = 0;
+			bool matrices = next_matrices(w, k, &calls) != NULL;
+			while (!groups_alike(w, k, g, first))
 				first++;
 			for (int i = 0; i < n; i++, at++) {
 				int like = 0;
 				while (n > 1 && like < i && (is_root(w, k, i) || is_root(w, k, like)
-				    || !alike(w, k, g, like, i)))
+				    || !members_alike(w, k, g, like, i)))
 					like++;
-				s->member[at] = has_matrix(w, k) ? 1 + (int64_t)first * w->n_ranks + like
+				s->member[at] = matrices ? 1 + (int64_t)first * w->n_ranks + like
 				    : is_root(w, k, i) ? 1 + i : 0;
 			}
 		}
