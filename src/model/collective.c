@@ -177,10 +177,17 @@ collective_shares(Collective coll, int n_ranks)
 }
 
 int64_t
-alltoall_message(const int64_t *bytes, int n_ranks)
+alltoall_sent(const int64_t *bytes, int n_ranks)
 {
 	int64_t all = 0;
 	for (size_t i = 0; i < (size_t)n_ranks * (size_t)n_ranks; i++)
 		all += i % ((size_t)n_ranks + 1) == 0 ? 0 : bytes[i];
+	return all;
+}
+
+int64_t
+alltoall_message(const int64_t *bytes, int n_ranks)
+{
+	int64_t all = alltoall_sent(bytes, n_ranks);
 	return all > 0 ? (all - 1) / (n_ranks - 1) + 1 : 1;
 }

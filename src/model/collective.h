@@ -60,8 +60,9 @@ int collective_demand_of(Collective coll, int n_ranks, int root, int from, int t
 /* M divided by the size of one demand, which is the algorithm bandwidth divided by the rate of a demand. */
 int collective_shares(Collective coll, int n_ranks);
 
-/* The message of an alltoall of equal blocks that has as many bytes between ranks as these, n_ranks * n_ranks from rank
- * i to rank j: rounded up, at least 1. */
+/* Of bytes from rank i to rank j of an alltoall, n_ranks * n_ranks of them: those that are sent, without what ranks
+ * keep; and the message of an alltoall of equal blocks that sends as many, rounded up, at least 1. */
+int64_t alltoall_sent(const int64_t *bytes, int n_ranks);
 int64_t alltoall_message(const int64_t *bytes, int n_ranks);
 
 #endif

@@ -36,14 +36,10 @@ static double
 least_sent(const GroupKind *kind, int g, const GroupCall *call)
 {
 	int n = kind->group[g].n;
-	double bytes = 0;
 	if (n < 2)
 		return 0;
-	if (call->matrix) {
-		for (size_t i = 0; i < (size_t)n * (size_t)n; i++)
-			bytes += i % ((size_t)n + 1) == 0 ? 0 : (double)call->matrix[g][i];
-		return bytes * call->times;
-	}
+	if (call->matrix)
+		return (double)alltoall_sent(call->matrix[g], n) * call->times;
 	DemandKind demand = collective_demand(call->coll, n, call->root, 0).kind;
 	int hops = demand == DEMAND_PATH ? 1 : demand == DEMAND_ALLREDUCE ? 2 * (n - 1) : n - 1;
 	return (double)bytes_of(call) / collective_shares(call->coll, n) * collective_demands(call->coll, n) * hops;

@@ -58,15 +58,6 @@ same_file(const JobPlans *plans, int p, int c, int g)
 	return NULL;
 }
 
-static int64_t
-bytes_between(const int64_t *matrix, size_t n)
-{
-	int64_t sum = 0;
-	for (size_t i = 0; i < n * n; i++)
-		sum += i % (n + 1) == 0 ? 0 : matrix[i];
-	return sum;
-}
-
 static Status
 list_call(Ctx *ctx, const JobPlans *plans, int p, int c, PlannedCall *out)
 {
@@ -83,7 +74,7 @@ list_call(Ctx *ctx, const JobPlans *plans, int p, int c, PlannedCall *out)
 		if (!plans->plan[p].group[c][g].sched)
 			continue;
 		if (call->matrix)
-			out->between += bytes_between(call->matrix[g], (size_t)kind->group[g].n);
+			out->between += alltoall_sent(call->matrix[g], kind->group[g].n);
 		group[out->n_groups] = kind->group[g];
 		out->file[out->n_groups] = same_file(plans, p, c, g);
 		if (!out->file[out->n_groups])
