@@ -1,5 +1,6 @@
 /* Calls: their end, their signatures, and their names. */
 #include "backend/call.h"
+#include "support/error.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +15,31 @@ call_free(struct call *call)
 	}
 	free(call->uneven);
 	free(call);
+}
+
+/* To and from each rank, in order of distance, so that not all send to one at first. */
+int
+call_to_messages(struct call *call, int rank, int n_ranks, struct blink_error *err)
+{
+	const struct uneven *u = call->uneven;
+	struct message **end = &call->message;
+	size_t size = call->reduction.size;
+	for (int i = 0; i < 2 * n_ranks; i++) {
+		bool sends = i % 2 == 0;
+		int peer = (rank + (sends ? i / 2 : n_ranks - i / 2)) % n_ranks;
+		int64_t count = sends ? u->count[rank * n_ranks + peer] : u->expected[peer];
+		if (count == 0)
+			continue;
+		char *data = sends ? (char *)call->send + (size_t)u->send_at[peer] * size
+		    : (char *)call->recv + (size_t)u->recv_at[peer] * size;
+		if (!(*end = calloc(1, sizeof **end)))
+			return set_error_memory(err);
+		**end = (struct message){ .sends = sends, .peer = peer, .data = data, .bytes = (uint64_t)count * size,
+		    .signature = (uint64_t)call->reduction.type };
+		end = &(*end)->next;
+		call->n_messages++;
+	}
+	return blinkSuccess;
 }
 
 int64_t
@@ -56,6 +82,10 @@ call_describe(const struct call *call, char *text, size_t size)
 		snprintf(root, sizeof root, ", root %d", call->root);
 	if (call->exchanges_counts) {
 		snprintf(text, size, "alltoallv, whose ranks exchange counts");
+		return;
+	}
+	if (call->uneven && !call->uneven->known) {
+		snprintf(text, size, "alltoallv of %s, %s", types[call->reduction.type], call->plan->name);
 		return;
 	}
 	snprintf(text, size, "%s%s of %lld %s%s%s%s, %s", collective_name(call->coll), call->uneven ? "v" : "",

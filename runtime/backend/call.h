@@ -48,7 +48,7 @@ struct count_exchange {
 struct uneven {
 	struct count_exchange exchange;
 	char *counts_out, *counts_in;	/* what this rank sends in that, and receives from each */
-	bool known;			/* all have */
+	bool known;			/* all have; never where data are on a device */
 	int64_t most;			/* that a rank sends, or receives */
 	int64_t most_sent;
 	int64_t *send_at, *recv_at;	/* of each rank's block, in the buffers */
@@ -80,6 +80,9 @@ struct call {
 
 /* With its messages. */
 void call_free(struct call *call);
+
+/* Of a call with uneven blocks: its messages, which may be none. Fails: blinkOutOfMemory. */
+int call_to_messages(struct call *call, int rank, int n_ranks, struct blink_error *err);
 
 /* As blink-schedule(5) counts M; of uneven blocks the most that a rank sends or receives. */
 int64_t call_message_bytes(const struct call *call, int n_ranks);

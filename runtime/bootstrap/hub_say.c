@@ -101,7 +101,7 @@ hub_late(struct hub *h, int64_t patience)
 {
 	char names[160] = "", time[DURATION_ROOM], dropped[80] = "";
 	int missing = 0, first = -1, at = 0;
-	enum { NAMED = 8 };
+	enum { NAMED = 8, TENTH = 100000000 };
 	if (!h->all)
 		return;					/* it has just been done */
 	for (int r = 0; r < h->n; r++) {
@@ -111,6 +111,8 @@ hub_late(struct hub *h, int64_t patience)
 			at += snprintf(names + at, sizeof names - (size_t)at, "%s%d", missing > 1 ? ", " : "", r);
 		first = first < 0 ? r : first;
 	}
+	if (patience >= TENTH)		/* the rank that asks may have come a little late itself */
+		patience = (patience + TENTH - 1) / TENTH * TENTH;
 	if (missing > NAMED)
 		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);
 	if (!h->exchanges && h->crowd.n_evicted)

@@ -200,14 +200,9 @@ blinkAlltoAllv(const void *send, const size_t sendcounts[], const size_t sdispls
 	if (!r)
 		return refuse_communicator();
 	if (check_stream(r, stream, &err) == blinkSuccess && find_reduction(r, &q, &reduction, &err) == blinkSuccess)
-		call = r->backend->on_device ? uneven_messages(&r->self, side, &reduction, &err)
-		    : uneven_call(&r->self, side, &reduction, &err);
+		call = uneven_call(&r->self, side, &reduction, &err);
 	if (!call)
 		return refuse(comm, &err);
-	if (r->backend->on_device && call->n_messages == 0) {
-		call_free(call);
-		return blinkSuccess;
-	}
 	return submit(comm, call, stream, &err);
 }
 

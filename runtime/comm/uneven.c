@@ -1,5 +1,5 @@
 /* An alltoall whose blocks differ in length: its arguments, as a call. On the host it goes by the paths of a schedule
- * for alltoall, once all ranks know what each sends to each (engine/uneven.c); on a device by messages. */
+ * for alltoall, once all ranks know what each sends to each (engine/uneven.c); on a device cuda/uneven.c says how. */
 #include "comm/uneven.h"
 #include "support/error.h"
 
@@ -133,39 +133,5 @@ uneven_call(const struct rank_state *self, const struct side side[2], const stru
 	}
 	*call = (struct call){ .coll = ALLTOALL, .root = -1, .send = side[0].buffer, .recv = (void *)side[1].buffer,
 	    .reduction = *reduction, .uneven = u };
-	return call;
-}
-
-/* To and from each rank, in order of distance, so that not all send to one at first. */
-struct call *
-uneven_messages(const struct rank_state *self, const struct side side[2], const struct reduction *reduction,
-    struct blink_error *err)
-{
-	if (check_sides(self, side, reduction->size, err) != blinkSuccess)
-		return NULL;
-	struct call *call = calloc(1, sizeof *call);
-	struct message **end = call ? &call->message : NULL;
-	for (int i = 0; i < 2 * self->n_ranks && end; i++) {
-		const struct side *s = &side[i % 2];
-		int away = i % 2 ? self->n_ranks - i / 2 : i / 2, peer = (self->rank + away) % self->n_ranks;
-		struct message *m = s->counts[peer] ? calloc(1, sizeof *m) : NULL;
-		if (s->counts[peer] == 0)
-			continue;
-		if (!m) {
-			call_free(call);
-			end = NULL;
-			break;
-		}
-		*m = (struct message){ .sends = i % 2 == 0, .peer = peer,
-		    .data = (char *)s->buffer + s->displs[peer] * reduction->size,
-		    .bytes = s->counts[peer] * reduction->size, .signature = (uint64_t)reduction->type };
-		*end = m;
-		end = &m->next;
-		call->n_messages++;
-	}
-	if (!end) {
-		set_error_memory(err);
-		return NULL;
-	}
 	return call;
 }

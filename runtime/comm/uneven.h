@@ -12,11 +12,8 @@ struct side {
 	const size_t *counts, *displs;	/* of each rank */
 };
 
-/* side[0]: what is sent; reduction: for the type alone. NULL: *err says why: blinkInvalidArgument, blinkOutOfMemory.
- * uneven_messages: the same as messages of a group; n_messages may be 0. */
+/* side[0]: what is sent; reduction: for the type alone. NULL: *err says why: blinkInvalidArgument, blinkOutOfMemory. */
 struct call *uneven_call(const struct rank_state *self, const struct side side[2], const struct reduction *reduction,
     struct blink_error *err);
-struct call *uneven_messages(const struct rank_state *self, const struct side side[2],
-    const struct reduction *reduction, struct blink_error *err);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "cuda/gpu.h"
 
-enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
+enum { GPU_MODULES = 14, GPU_TEXTS = 32 };
 
 /* The program of a plan. */
 struct gpu_table {
@@ -135,7 +135,20 @@ int gpu_copies_submit(struct gpu *g, const struct call *call, struct gpu_call *p
 /* All that waits for peers in a stream goes on: for a communicator that has failed, as often as it is looked at. */
 void gpu_copies_release(struct gpu *g);
 
+/* ---- uneven.c ---- */
+
+/* An alltoall whose blocks differ in length. gpu_uneven_plan: as if its message had some length that is the same on all
+ * ranks, which sets call->count, its plan is chosen; by_messages: it is to go by messages, which the call has then.
+ * gpu_uneven_blocks: the blocks for the kernel with those parameters, in a table of messages. Fails: blinkMismatch,
+ * blinkLimit, blinkOutOfMemory. */
+int gpu_uneven_plan(struct gpu *g, struct call *call, bool *by_messages, struct blink_error *err);
+int gpu_uneven_blocks(struct gpu *g, const struct call *call, struct gpu_call *p, struct gpu_messages **table,
+    struct blink_error *err);
+
 /* ---- messages.c ---- */
+
+/* A table that no launch has. */
+struct gpu_messages *gpu_table_take(struct gpu *g, struct blink_error *err);
 
 int gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err);
 

@@ -229,6 +229,7 @@ struct gpu_call {
 	const char *own_from;
 	char *own_to;
 	int64_t own_bytes;
+	const struct gpu_blocks *blocks;	/* of an alltoall whose blocks differ; NULL: they have one length */
 	int32_t counted, unused;	/* not 0: `first` has all tasks; 0: each has `width` strips */
 	uint64_t first[(GPU_COUNTED + 1) / 4];	/* of each task: its first strip, in 16 bits; then how many */
 };
@@ -282,10 +283,23 @@ struct gpu_queue {
 	uint16_t unused;
 };
 
-/* In memory that the GPU reads. */
+/* Blocks of an alltoall that differ in length, of each rank, in elements. A rank knows what it sends and receives, not
+ * what it passes on. So the length of a block goes with the first chunk of each strip: its signature is that of the
+ * call, of which the low GPU_COUNT_BITS are exclusive-ored with the length. Every rank cuts the block into `width`
+ * strips of a length that follows from it, and these into chunks; a strip has one chunk at least, which may be empty.
+ */
+enum { GPU_BLOCKS_RANKS = 256, GPU_COUNT_BITS = 40 };
+
+struct gpu_blocks {
+	int64_t sent[GPU_BLOCKS_RANKS], send_at[GPU_BLOCKS_RANKS];
+	int64_t received[GPU_BLOCKS_RANKS], recv_at[GPU_BLOCKS_RANKS];
+};
+
+/* In memory that the GPU reads: of one launch, messages or blocks. */
 struct gpu_messages {
 	struct gpu_message message[GPU_MESSAGES];
 	struct gpu_queue queue[GPU_QUEUES];
+	struct gpu_blocks blocks;
 };
 
 struct gpu_exchange {
@@ -299,7 +313,8 @@ struct gpu_exchange {
 
 /* Entries of the modules: one module for each type, of entries blink_TYPE_OP for the operations sum, prod, max and min
  * ("blink_float32_sum", names of types as of blink_device.h); and a module "move" of blink_move, for collectives that
- * do not reduce, of blink_copies_begin and blink_copies_end, of blink_messages, and of blink_measure. The parameter is
- * a struct gpu_call, of blink_messages a struct gpu_exchange, of blink_measure a struct gpu_measure. */
+ * do not reduce, of blink_copies_begin and blink_copies_end, of blink_messages, and of blink_measure; and "uneven" of
+ * blink_uneven, for an alltoall whose blocks differ in length. The parameter is a struct gpu_call, of blink_messages a
+ * struct gpu_exchange, of blink_measure a struct gpu_measure. */
 
 #endif

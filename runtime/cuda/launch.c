@@ -3,6 +3,7 @@
  *	tables.c	the rank's program, uploaded when a plan is first used
  *	sizes.c		protocol, strips and chunks, the same on all ranks
  *	generated.c	kernels compiled from a schedule, which take the place of the interpreter
+ *	uneven.c	an alltoall whose blocks differ in length
  *	here		parameters, and the launch
  *	flights.c	the kernel's place among the others
  *	multicast.c	a kernel that has switches add and copy, in its place
@@ -242,6 +243,8 @@ find_kernel(struct gpu *g, const struct call *call, CUfunction *out, struct blin
 	bool reduces = collective_reduces(call->coll);
 	const char *module = reduces ? types[r->type] : "move";
 	int op = reduces ? r->op : 0;
+	if (call->uneven)
+		return gpu_function(g, "uneven", 0, out, err);
 	if (gpu_generated_function(g, call->plan, module, op, out, err) != blinkSuccess || *out)
 		return err->code;
 	return gpu_function(g, module, op, out, err);
@@ -256,6 +259,7 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	CUfunction kernel;
 	unsigned blocks = 1;
 	void *parameters[] = { p };
+	struct gpu_messages *uneven = NULL;
 	if (table->switched)
 		kernel = g->launches->multicast;
 	else if (find_kernel(g, call, &kernel, err) != blinkSuccess)
@@ -263,15 +267,17 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	if (choose_sizes(asked, call->plan->prog, p, err) != blinkSuccess)
 		return err->code;
 	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
-	if (gpu_order(g, to, err) != blinkSuccess || take_buffers(g, call, p, to, err) != blinkSuccess
+	if (gpu_order(g, to, err) != blinkSuccess || (call->uneven ? gpu_uneven_blocks(g, call, p, &uneven, err)
+	    : take_buffers(g, call, p, to, err)) != blinkSuccess
 	    || choose_blocks(g, p, &blocks, err) != blinkSuccess
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_TRACE, p->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes%s",
 	    collective_name(call->coll), (long long)call->count, blocks, p->width, p->slots ? "slots" : "packets",
-	    (long long)(p->slots ? p->slot_bytes : p->packet_share), table->switched ? ", by the switch" : "");
-	return gpu_launched(g, to, call->number, 0, NULL, err);
+	    (long long)(p->slots ? p->slot_bytes : p->packet_share), table->switched ? ", by the switch"
+	    : call->uneven ? ", or blocks of other lengths" : "");
+	return gpu_launched(g, to, call->number, 0, uneven, err);
 }
 
 /* By copies. What has come into streams before one fails is waited for like any call: it uses the caller's memory. */
@@ -302,7 +308,7 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	    .scale = call->reduction.scale.bits, .scalar = call->reduction.scalar,
 	    .scales = call->reduction.scales,
 	    .divide = call->reduction.divide };
-	if (self->events.plan(self->events.context, call, &call->plan, err) != blinkSuccess)
+	if (!call->plan && self->events.plan(self->events.context, call, &call->plan, err) != blinkSuccess)
 		return err->code;
 	blink_part_ends(&call->plan->parts, call->count, p->size, p->part_end);
 	struct gpu_asked asked = asked_of(g, call, p, segment);
@@ -317,7 +323,7 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	remember_text(g->launches, call, p->signature);
 	if (switched)
 		asked.rings = table->roots_trees * gpu_multicast_stages(call->coll);
-	else if (gpu_copies_serve(g, call, &asked, &sizes))
+	else if (!call->uneven && gpu_copies_serve(g, call, &asked, &sizes))
 		return submit_copies(g, call, &sizes, p, to, err);
 	return submit_kernel(g, call, table, &asked, p, to, err);
 }
@@ -329,6 +335,7 @@ submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *er
 {
 	struct gpu_launches *l = g->launches;
 	struct gpu_target to;
+	bool by_messages = call->n_messages > 0;
 	if (find_target(g, stream, &to, err) != blinkSuccess) {
 		if (err->code != blinkInvalidArgument)
 			gpu_fail(g, err);
@@ -337,7 +344,8 @@ submit(struct gpu *g, struct call *call, CUstream stream, struct blink_error *er
 	pthread_mutex_lock(&l->lock);
 	call->number = ++l->n_made;
 	pthread_mutex_unlock(&l->lock);
-	if ((call->n_messages > 0 ? gpu_submit_messages(g, call, &to, err) : submit_collective(g, call, &to, err))
+	if ((call->uneven && gpu_uneven_plan(g, call, &by_messages, err) != blinkSuccess)
+	    || (by_messages ? gpu_submit_messages(g, call, &to, err) : submit_collective(g, call, &to, err))
 	    != blinkSuccess)
 		gpu_fail(g, err);
 	return err->code;

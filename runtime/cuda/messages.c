@@ -20,8 +20,8 @@
 
 /* ---- tables ---- */
 
-static struct gpu_messages *
-take_table(struct gpu *g, struct blink_error *err)
+struct gpu_messages *
+gpu_table_take(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
 	struct gpu_messages *out = NULL;
@@ -126,7 +126,7 @@ static int
 launch_class(struct group *group, int turn, int from, struct blink_error *err)
 {
 	int n_queues = 0;
-	struct gpu_messages *table = take_table(group->g, err);
+	struct gpu_messages *table = gpu_table_take(group->g, err);
 	if (!table)
 		return err->code;
 	int n = collect(group, turn, from, table, &n_queues);

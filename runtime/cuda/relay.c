@@ -139,7 +139,7 @@ take_letter(struct strip *s, const struct gpu_letter *letter)
 {
 	s->letter = *letter;
 	s->chunks = 0;
-	s->n_chunks = (letter->bytes + letter->chunk_bytes - 1) / letter->chunk_bytes;
+	s->n_chunks = letter->bytes ? (letter->bytes + letter->chunk_bytes - 1) / letter->chunk_bytes : 1;
 }
 
 /* The call before is finished first, whether some of it has been seen or nothing. */

@@ -115,7 +115,7 @@ uneven(struct rank *me)
 	job_leave(me, comm);
 }
 
-/* The first rank sends one element more than the last one expects: all hear of it. */
+/* The first rank sends one element more than the last one expects: all hear of it, on the host with both numbers. */
 void
 uneven_differs(struct rank *me)
 {
@@ -127,14 +127,18 @@ uneven_differs(struct rank *me)
 	char want[100];
 	if (!comm)
 		return;
+	char *device = device_memory(me, comm, sizeof sent + sizeof received);
 	count[last] = me->rank == 0 ? 4 : 0;
 	expected[0] = me->rank == last ? 3 : 0;
-	blinkAlltoAllv(sent, count, at, received, expected, at, blinkInt32, comm, NULL);
+	blinkAlltoAllv(device ? device : (char *)sent, count, at, device ? device + sizeof sent : (char *)received,
+	    expected, at, blinkInt32, comm, NULL);
 	blinkCommWait(comm, 0);
 	for (int i = 0; i < job_margin(5000) && blinkCommGetAsyncError(comm, NULL) == blinkSuccess; i++)
 		sleep_ms(1);
 	blinkResult_t result = blinkCommGetAsyncError(comm, &error);
-	snprintf(want, sizeof want, "rank 0 sends 4 elements to rank %d, which expects 3", last);
+	snprintf(want, sizeof want, device
+	    ? "rank 0 sends another number of bytes, or another type, than rank %d receives"
+	    : "rank 0 sends 4 elements to rank %d, which expects 3", last);
 	job_need(me, result == blinkMismatch && strstr(error.text, want), "counts differ: %d: %s: want %s", (int)result,
 	    error.text, want);
 	blinkCommDestroy(comm);
@@ -145,7 +149,7 @@ void
 uneven_refused(struct rank *me)
 {
 	const struct order *o = me->arg;
-	int32_t x[64] = { 0 };
+	int32_t of_host[64] = { 0 }, *x = of_host;
 	size_t one[JOB_RANKS], apart[JOB_RANKS], same[JOB_RANKS] = { 0 }, large[JOB_RANKS] = { 0 };
 	blinkComm_t comm = job_join(me, NULL);
 	if (!comm)
@@ -155,6 +159,8 @@ uneven_refused(struct rank *me)
 		apart[r] = (size_t)r;
 	}
 	large[me->n - 1] = SIZE_MAX / 4;
+	if (device_wanted())
+		x = (int32_t *)device_memory(me, comm, sizeof of_host);
 	char *odd = (char *)x + 1;
 	const struct {
 		const void *send;
@@ -186,5 +192,7 @@ uneven_refused(struct rank *me)
 	fine(me, blinkAlltoAllv(x, one, same, x + 32, one, apart, blinkInt32, comm, NULL), comm, "one for all");
 	wait_for(me, comm);
 	exchange(me, comm, NULL, o->seed, 1);
+	if (x != of_host)
+		device_free(me, comm, (char *)x);
 	job_leave(me, comm);
 }

@@ -102,6 +102,9 @@ fi
 schedules two two-dgx1v.xml 0,1,2,8,9 "0 3"
 run "" matrix -n 4 -s 2 -c "$([ "$full" ] && echo 140 || echo 60)" "built in, 2 servers"
 run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -b 512 "two-dgx1v, 2 servers, chunks of 512 bytes"
+expect "an alltoall over rails" "$blinkc" -q --synthetic "server:2 gpu:3 switch:900 rails nic:3@50 pcie:60" \
+	-c alltoall -o "$work/rails.json"
+BLINK_SCHEDULES=$work/rails.json prefix="blocks passed on: " run "" order -n 6 -s 2 uneven uneven_differs
 if [ "$full" ]; then
 	run "" matrix -n 6 -s 3 -c 60 -m 40001 "built in, 3 servers"
 	run "" gpu -n 4 -s 2 graph streams messages killed
@@ -147,6 +150,16 @@ expect "several blocks move a message" awk '
 	END { exit !more }' "$work/messages"
 rm -f "$work/messages"
 run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups uneven leaving
+
+# Blocks of other lengths, of which ranks pass some on: what these learn of them comes with the data.
+expect "an alltoall whose blocks are passed on" "$blinkc" -q topologies/dgx1v.xml -c alltoall -o "$work/passed.json"
+BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/passed BLINK_SCHEDULES=$work/passed.json prefix="blocks passed on: " \
+	run "" order -n 8 -t uneven uneven_differs uneven_refused
+expect "they go by its schedule" awk '/blocks of other/ { n++ } / messages: / { other++ }
+	END { exit n < 400 || other }' "$work/passed"
+rm -f "$work/passed"
+BLINK_BLOCKS=2 VIRTUAL_GPU_WEAK=1 BLINK_SCHEDULES=$work/passed.json prefix="blocks passed on, in turns: " \
+	run "" order -n 8 uneven
 VIRTUAL_GPU_CALLS=$work/calls.split run "" order -n 3 -t -k 20 splits
 modules=$((3 * ($(ls "$build"/gen/ptx/*.ptx | grep -vc '[.][79]0[.]ptx'))))
 expect "communicators of a process share modules" [ "$(grep -c '^ModuleLoadData$' "$work/calls.split")" = $modules ]

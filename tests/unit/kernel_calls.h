@@ -22,13 +22,24 @@ struct call {
 	unsigned blocks[MAX_RANKS], threads;
 	int64_t count;
 	int n_memory;
-	void *memory[5 * MAX_RANKS];
+	void *memory[6 * MAX_RANKS];
 	size_t sent[MAX_RANKS], received[MAX_RANKS];	/* bytes */
 	char *input[MAX_RANKS];		/* what it sends, kept */
 	char *want[MAX_RANKS], *recv[MAX_RANKS];
 	const char *send[MAX_RANKS];
 	bool in_place[MAX_RANKS];
+	bool as_wanted;			/* `want` is what it should do; else `execute` says */
 };
+
+static const struct virtual_kernel *
+kernel_named(const char *name)
+{
+	for (const struct virtual_kernel *k = virtual_gpu_kernels; k->name; k++)
+		if (strcmp(k->name, name) == 0)
+			return k;
+	printf("Bail out! no %s\n", name);
+	exit(1);
+}
 
 static const struct virtual_kernel *
 kernel_of(int type, int op)
@@ -43,11 +54,7 @@ kernel_of(int type, int op)
 	char name[64] = "blink_move";
 	if (op != NO_OP)
 		snprintf(name, sizeof name, "blink_%s_%s", types[type], ops[op]);
-	for (const struct virtual_kernel *k = virtual_gpu_kernels; k->name; k++)
-		if (strcmp(k->name, name) == 0)
-			return k;
-	printf("Bail out! no %s\n", name);
-	exit(1);
+	return kernel_named(name);
 }
 
 static char *

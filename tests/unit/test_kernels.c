@@ -4,6 +4,7 @@
 #include "kernel_calls.h"
 #include "kernel_messages.h"
 #include "kernel_switch.h"
+#include "kernel_uneven.h"
 #include "quick.h"
 
 #include <unistd.h>
@@ -59,7 +60,8 @@ run_same(struct gpus *g, struct call **list, int n)
 	uint64_t before = GPU_CALLS(g->state[0]->calls);
 	n_violations = 0;
 	for (int i = 0; i < n; i++) {
-		execute(list[i]);
+		if (!list[i]->as_wanted)
+			execute(list[i]);
 		for (int r = 0; r < g->n; r++)
 			call[r][i] = list[i];
 	}
@@ -89,8 +91,11 @@ random_job(void)
 		Collective coll = (Collective)below(N_COLLECTIVES);
 		const struct plan *plan = below(2) ? random_plan(&ctx, g, coll)
 		    : built_in_plan(&ctx, g, coll, below(2));
-		list[i] = new_call(g, plan, below(blinkFloat8e5m2 + 1), below(blinkAvg + 2), random_count(),
-		    below(2), -1);
+		int type = below(blinkFloat8e5m2 + 1);
+		if (coll == ALLTOALL && plan->n_parts == 1 && below(2))
+			list[i] = uneven_call(g, plan, type);
+		else
+			list[i] = new_call(g, plan, type, below(blinkAvg + 2), random_count(), below(2), -1);
 	}
 	bool good = run_same(g, list, CALLS);
 	gpus_free(g);
@@ -221,6 +226,25 @@ run_wrong(bool packets, int turns, bool missing)
 	return good;
 }
 
+/* Rank 0 sends one element more than rank 2 expects. */
+static bool
+uneven_differs(void)
+{
+	Ctx ctx;
+	ctx_init(&ctx);
+	struct gpus *g = gpus_new(3);
+	const struct plan *plan = built_in_plan(&ctx, g, ALLTOALL, false);
+	struct call *c = uneven_call(g, plan, blinkInt32), *call[MAX_RANKS][CALLS] = { { c }, { c }, { c } };
+	struct gpu_blocks *blocks = (struct gpu_blocks *)(uintptr_t)c->given[2].blocks;
+	blocks->received[0] += blocks->received[0] > 0 ? -1 : 1;
+	run_calls(g, call, 1);
+	bool good = g->status[2].differs == GPU_DIFFERS_MESSAGE + 0 + 1 && g->status[2].done == 0 && n_running == 0;
+	free_call(c);
+	gpus_free(g);
+	ctx_free(&ctx);
+	return good;
+}
+
 /* ---- the program ---- */
 
 static bool
@@ -255,6 +279,7 @@ main(int argc, char **argv)
 	ok(run_wrong(false, 0, false) && run_wrong(true, 0, false) && run_wrong(false, 1, false),
 	    "a rank in another call: all end, and somebody says who");
 	ok(messages_differ(), "a message of another length: all end");
+	ok(times(jobs, uneven_differs), "a block of another length: all end");
 	ok(run_wrong(false, 0, true) && run_wrong(true, 0, true) && run_wrong(false, 1, true),
 	    "a rank that does not come is named, and who waits for it can be stopped");
 	free_fibers();

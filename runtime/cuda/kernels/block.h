@@ -58,6 +58,10 @@ struct strip {
 	uint8_t shape;			/* of the task; 0: any */
 	int32_t held;			/* its first lane in block.held; -1: they are not there */
 	int32_t empty, empty_end;	/* empty strips of its segment: it leaves word that nobody reads them */
+#ifdef KERNEL_UNEVEN
+	int32_t task;
+	int64_t count;			/* elements of its block; -1: not known yet */
+#endif
 };
 
 /* A lane of a strip, as the call needs it. */

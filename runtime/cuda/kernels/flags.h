@@ -30,7 +30,7 @@
 
 /* Is the flag of lane l there for this chunk? If so, the lane's slot is in the table. */
 FN bool
-lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, struct waiting *w)
+lane_is_there(struct block *b, struct strip *s, int l, int32_t chunk, struct waiting *w)
 {
 	const struct gpu_call *c = &b->call;
 	struct lane lane = lane_of(b, s, l);
@@ -44,16 +44,12 @@ lane_is_there(struct block *b, const struct strip *s, int l, int32_t chunk, stru
 	}
 	if (need > 0)
 		acquired();
-	if (reads && chunk == 0 && load8_fresh(signature_of(b, &lane)) != c->signature) {
-		peer_differs(c->status, lane.peer);
-		return false;
-	}
-	return true;
+	return !reads || chunk > 0 || signature_fits(b, s, load8_fresh(signature_of(b, &lane)), lane.peer);
 }
 
 /* For all workers. */
 FN bool
-chunk_is_there(struct block *b, const struct strip *s, int32_t chunk, struct waiting *w)
+chunk_is_there(struct block *b, struct strip *s, int32_t chunk, struct waiting *w)
 {
 	bool there = true;
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)workers())
@@ -88,7 +84,7 @@ set_flags(const struct block *b, const struct strip *s, uint32_t done, bool firs
 		struct lane lane = lane_of(b, s, l);
 		bool begins = first && l >= s->n_from;
 		if (begins) {
-			store8_fresh(signature_of(b, &lane), b->call.signature);
+			store8_fresh(signature_of(b, &lane), signature_to_set(b, s));
 			leave_letter(b, s, l);
 		}
 		store_flag(l < s->n_from ? lane.done : lane.ready, GPU_FLAG(b->number, done));

@@ -35,6 +35,63 @@ load_task(const struct block *b, int task_number, struct gpu_task *t)
 }
 #endif
 
+/* Where a strip's data are, and how long it is. */
+#ifdef KERNEL_UNEVEN
+/* Both ends of a lane cut a block alike, by its length alone. */
+FN void
+cut_strip(const struct block *b, const struct gpu_task *t, int64_t count, struct strip *s)
+{
+	enum { LINE = 128, CHUNKS = 8, CHUNK = VECTOR * (GPU_THREADS - GPU_SETTERS) };
+	const struct gpu_call *c = &b->call;
+	int64_t begin = part_of(t->begin, t->begin_of, count), end = part_of(t->end, t->end_of, count);
+	int64_t line = LINE / c->size, strip = quotient_of((uint64_t)(end - begin + c->width - 1), (uint64_t)c->width);
+	strip = (int64_t)quotient_of((uint64_t)(strip + line - 1), (uint64_t)line) * line;
+	int64_t first = least(begin + s->number * strip, end), last = least(first + strip, end);
+	int64_t chunk = (int64_t)quotient_of((uint64_t)(strip * c->size), (uint64_t)CHUNKS * CHUNK) * CHUNK;
+	s->own = t->own ? c->send + ((int64_t)load8(&c->blocks->send_at[t->send_block]) + first) * c->size : NULL;
+	s->output = t->output ? c->recv + ((int64_t)load8(&c->blocks->recv_at[t->recv_block]) + first) * c->size : NULL;
+	s->bytes = (last - first) * c->size;
+	s->chunk_bytes = least(chunk > CHUNK ? chunk : CHUNK, c->chunk * c->size);
+	s->n_chunks = (int32_t)quotient_of((uint64_t)(s->bytes + s->chunk_bytes - 1), (uint64_t)s->chunk_bytes);
+	s->n_chunks = s->n_chunks > 0 ? s->n_chunks : 1;
+	s->count = count;
+}
+
+/* What is passed on is not known before it comes. */
+FN void
+place_strip(const struct block *b, int task_number, const struct gpu_task *t, struct strip *s)
+{
+	const struct gpu_blocks *blocks = b->call.blocks;
+	s->task = task_number;
+	if (t->own || t->output) {
+		const int64_t *count = t->own ? &blocks->sent[t->send_block] : &blocks->received[t->recv_block];
+		cut_strip(b, t, (int64_t)load8(count), s);
+		return;
+	}
+	s->own = NULL;
+	s->output = NULL;
+	s->bytes = s->chunk_bytes = 0;
+	s->n_chunks = 1;
+	s->count = -1;
+}
+#else
+FN void
+place_strip(const struct block *b, int task_number, const struct gpu_task *t, struct strip *s)
+{
+	const struct gpu_call *c = &b->call;
+	(void)task_number;
+	int64_t part = t->part > 0 ? c->part_end[t->part - 1] : 0, n = c->part_end[t->part] - part;
+	int64_t begin = part_of(t->begin, t->begin_of, n), end = part_of(t->end, t->end_of, n);
+	int64_t first = least(begin + s->number * c->strip, end), last = least(first + c->strip, end);
+	s->own = t->own ? c->send + (t->send_block * c->count + part + first) * c->size : NULL;
+	s->output = t->output ? c->recv + (t->recv_block * c->count + part + first) * c->size : NULL;
+	s->bytes = (last - first) * c->size;
+	s->chunk_bytes = c->slots ? c->chunk * c->size : s->bytes;
+	s->n_chunks = s->bytes == 0 ? 0 : c->slots == 0 ? 1
+	    : (int32_t)quotient_of((uint64_t)(s->bytes + s->chunk_bytes - 1), (uint64_t)s->chunk_bytes);
+}
+#endif
+
 /* Strip `number` of a task. */
 FN void
 make_strip(const struct block *b, int task_number, int number, struct strip *s)
@@ -42,22 +99,14 @@ make_strip(const struct block *b, int task_number, int number, struct strip *s)
 	const struct gpu_call *c = &b->call;
 	struct gpu_task t;
 	load_task(b, task_number, &t);
-	int64_t part = t.part > 0 ? c->part_end[t.part - 1] : 0, n = c->part_end[t.part] - part;
-	int64_t begin = part_of(t.begin, t.begin_of, n), end = part_of(t.end, t.end_of, n);
-	int64_t first = least(begin + number * c->strip, end), last = least(first + c->strip, end);
-	s->own = t.own ? c->send + (t.send_block * c->count + part + first) * c->size : NULL;
-	s->output = t.output ? c->recv + (t.recv_block * c->count + part + first) * c->size : NULL;
-	s->bytes = (last - first) * c->size;
-	s->chunk_bytes = c->slots ? c->chunk * c->size : s->bytes;
+	s->number = number;
+	place_strip(b, task_number, &t, s);
 	s->from = t.from;
 	s->to = t.to;
 	s->n_from = t.n_from;
 	s->n_to = t.n_to;
-	s->number = number;
 	s->publishes = t.publishes;
 	s->chunk = s->done = s->set = s->next = 0;
-	s->n_chunks = s->bytes == 0 ? 0 : c->slots == 0 ? 1
-	    : (int32_t)quotient_of((uint64_t)(s->bytes + s->chunk_bytes - 1), (uint64_t)s->chunk_bytes);
 	s->scales = t.own && c->scales;
 	s->divides = t.complete && c->divide != 0 && (t.own || t.n_from > 1);
 	s->shape = t.shape;
@@ -118,6 +167,42 @@ signature_of(const struct block *b, const struct lane *lane)
 {
 	return &((struct gpu_flag *)lane->ready)->signature[b->number & 1];
 }
+
+#ifdef KERNEL_UNEVEN
+#define signature_to_set(b, s) ((b)->call.signature ^ (uint64_t)(s)->count)
+
+/* With it comes the length of the block. Each strip has one source at most, so that one thread alone is here. */
+FN bool
+signature_fits(const struct block *b, struct strip *s, uint64_t found, int32_t peer)
+{
+	struct gpu_task t;
+	uint64_t count = found ^ b->call.signature;
+	if (count >> GPU_COUNT_BITS != 0) {
+		peer_differs(b->call.status, peer);
+		return false;
+	}
+	if (s->count == (int64_t)count)
+		return true;
+	load_task(b, s->task, &t);
+	if (s->count >= 0) {
+		peer_differs(b->call.status, GPU_DIFFERS_MESSAGE + (int32_t)t.recv_block);
+		return false;
+	}
+	cut_strip(b, &t, (int64_t)count, s);
+	return true;
+}
+#else
+#define signature_to_set(b, s) ((b)->call.signature)
+
+FN bool
+signature_fits(const struct block *b, const struct strip *s, uint64_t found, int32_t peer)
+{
+	(void)s;
+	if (found != b->call.signature)
+		peer_differs(b->call.status, peer);
+	return found == b->call.signature;
+}
+#endif
 
 /* Lanes of the first `n` strips, as many strips as have room, by all threads. A barrier comes after. */
 FN void
