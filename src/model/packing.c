@@ -93,6 +93,40 @@ pack_depth(const Packing *pack, int *work)
 	return deepest;
 }
 
+/* ---- the time of a message ---- */
+
+enum { CHUNKS = 80, KIB_SHIFT = 10 };	/* sizes that are tried: 4, 5, 6, 7 KiB, twice these, and so on to 7 GiB */
+
+static double
+hop_latency(const Topology *topo, const Tree *tree)
+{
+	double sum = 0;
+	int n = tree->n_down + tree->n_up;
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < tree_edge(tree, i)->n_links; k++)
+			sum += (double)topo->link[tree_edge(tree, i)->link[k]].latency;
+	return n ? sum / n / (double)NS_PER_S : 0;
+}
+
+double
+pack_time(const Topology *topo, const Packing *pack, Frac rate, double bytes, int *work)
+{
+	const double start = (double)KERNEL_STEP_NS / (double)NS_PER_S;
+	double seconds = bytes / frac_double(rate), time[CHUNKS] = { 0 }, least = INFINITY;
+	for (int t = 0; t < pack->n_trees; t++) {
+		double own = (double)pack->weight[t] * frac_double(pack->unit), all = own * seconds;
+		int depth = tree_depth(&pack->tree[t], work);
+		double arrival = depth * hop_latency(topo, &pack->tree[t]);
+		for (int i = 0; i < CHUNKS; i++) {
+			double chunk = fmin(ldexp(4 + i % 4, KIB_SHIFT + i / 4), all);
+			time[i] = fmax(time[i], (all / chunk + depth - 1) * (start + chunk / own) + arrival);
+		}
+	}
+	for (int i = 0; i < CHUNKS; i++)
+		least = fmin(least, time[i]);
+	return least;
+}
+
 bool
 pack_widest_unit(const Topology *topo, const Packing *pack, int64_t *load, Frac *out)
 {

@@ -14,5 +14,10 @@
 
 #define BYTES_PER_GB INT64_C(1000000000)
 #define NS_PER_US INT64_C(1000)
+#define NS_PER_S INT64_C(1000000000)
+
+/* What a kernel takes for a chunk on an edge before its bytes move: what 8 KiB take at 25 GB/s, the least chunk of
+ * libblink. */
+#define KERNEL_STEP_NS 330
 
 #endif

@@ -29,6 +29,9 @@ static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are 
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
+static const double MESSAGE = 1 << 26;	/* bytes of the message whose time counts */
+static const double SAME_TIME = 0.001;	/* part of a time that is no difference */
+
 /* ---- the order ---- */
 
 static int
@@ -50,6 +53,13 @@ compare_rates(const Ask *ask, const Bound *bound, Frac a, Frac b)
 	return x > y ? 1 : -1;
 }
 
+/* Time within SAME_TIME is equal. */
+static int
+compare_times(double a, double b)
+{
+	return a > b * (1 + SAME_TIME) ? 1 : b > a * (1 + SAME_TIME) ? -1 : 0;
+}
+
 const char *
 plan_better(const Planning *in, const Packing *a, const Packing *b, int *work)
 {
@@ -59,13 +69,17 @@ plan_better(const Planning *in, const Packing *a, const Packing *b, int *work)
 	if (!b || !pack_rate(b, in->ask->coll, in->topo->n_ranks, &other))
 		return "the first";
 	int rates = compare_rates(in->ask, in->bound, rate, other);
-	int depths = compare_ints(pack_depth(b, work), pack_depth(a, work));
 	int trees = compare_ints(b->n_trees, a->n_trees);
 	bool few = in->ask->tolerance.num > 0 || in->ask->max_trees;
 	if (rates)
 		return rates > 0 ? "a higher rate" : NULL;
-	if (trees && (few || !depths))
+	if (trees && few)
 		return trees > 0 ? "fewer trees" : NULL;
+	int times = compare_times(pack_time(in->topo, b, other, MESSAGE, work),
+	    pack_time(in->topo, a, rate, MESSAGE, work));
+	int depths = compare_ints(pack_depth(b, work), pack_depth(a, work));
+	if (times || !depths)
+		return times > 0 ? "less time" : trees > 0 && !times ? "fewer trees" : NULL;
 	return depths > 0 ? "less depth" : NULL;
 }
 
@@ -589,8 +603,9 @@ log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const 
 		log_verbose(ctx, "packer %s: no trees, %.3g of %.3g s", row->name, seconds, row->work(p->in));
 		return;
 	}
-	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, %.3g of %.3g s: %s", row->name,
-	    frac_double(rate) / 1e9, pack->n_trees, pack_depth(pack, p->work), seconds, row->work(p->in),
+	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, 64 MiB in %.5g us, %.3g of %.3g s: %s", row->name,
+	    frac_double(rate) / 1e9, pack->n_trees, pack_depth(pack, p->work),
+	    pack_time(p->in->topo, pack, rate, MESSAGE, p->work) * 1e6, seconds, row->work(p->in),
 	    better ? better : "not better");
 }
 

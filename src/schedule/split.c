@@ -26,7 +26,6 @@
  * over the common divisor of m and m'. Such products may need more than 128 bits. */
 #include "schedule/schedule.h"
 
-#define NS_PER_S INT64_C(1000000000)
 
 /* ---- whole numbers of up to 384 bits ---- */
 

@@ -33,7 +33,7 @@ extern const Names executor_names;
 	    "once for each call, before the first step (us)", \
 	    "kernel: 1 KB between two GPUs takes 6.5 us, less a hop of 3.4, MSCCL++ tutorials; " \
 	    "copy: 20.5 us there, less a step and a hop") \
-	X(step, "step", NS_PER_US, 0, LIMIT_LATENCY_NS, 330, 3500, 4800, \
+	X(step, "step", NS_PER_US, 0, LIMIT_LATENCY_NS, KERNEL_STEP_NS, 3500, 4800, \
 	    "of each chunk on each edge, before its bytes move (us)", \
 	    "kernel: what 8 KiB take at 25 GB/s, the least chunk of libblink; copy: an operation of cudaMemcpyAsync; " \
 	    "host: Ueno and Yokota, alpha on ABCI") \

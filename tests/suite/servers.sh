@@ -290,7 +290,7 @@ expect "-v: the packers that ran" oracle snippet - "$work/err" <<-'PY'
 	import re, sys
 	with open(sys.argv[1]) as file:
 	    lines = [line for line in file if line.startswith("packer ")]
-	ran = [re.fullmatch(r"packer ([\w, ]+): \S+ GB/s, \d+ trees, depth \d+, \S+ of \S+ s: (.*)\n", line)
+	ran = [re.fullmatch(r"packer ([\w, ]+): \S+ GB/s, \d+ trees, depth \d+, 64 MiB in \S+ us, \S+ of \S+ s: (.*)\n", line)
 	       for line in lines[:-1]]
 	kept = re.fullmatch(r"packer ([\w ]+) is kept; from .+\n", lines[-1]).group(1)
 	names = [m.group(1) for m in ran]

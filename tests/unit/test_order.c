@@ -2,6 +2,7 @@
 #include "plan/plan.h"
 #include "tap.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { RANKS = 4, TREES = 3 };
@@ -9,10 +10,49 @@ enum { RANKS = 4, TREES = 3 };
 static Edge star[] = { { .src = 0, .dst = 1 }, { .src = 0, .dst = 2 }, { .src = 0, .dst = 3 } };
 static Edge chain[] = { { .src = 0, .dst = 1 }, { .src = 1, .dst = 2 }, { .src = 2, .dst = 3 } };
 
+static Edge levels[] = { { .src = 0, .dst = 1 }, { .src = 1, .dst = 2 }, { .src = 1, .dst = 3 } };
+
 static const Topology topo = { .name = "machine", .n_ranks = RANKS, .n_vertices = RANKS };
-static const Bound bound = { .rate = { 1000, 1 } };
+static const Bound bound = { .rate = { INT64_C(25000000000), 1 } };
 static Ask ask = { .coll = BROADCAST, .packing = PACKING_EXACT };
 static const Planning in = { .topo = &topo, .bound = &bound, .ask = &ask };
+
+/* A tree of three hops, and two of two hops, of which the second has a millionth of the rate: its part of the message
+ * takes each hop as long as all of it takes the first. */
+static void
+deep_parts(void)
+{
+	enum { MOST = 999999 };
+	Tree shallow[] = { { .n_down = RANKS - 1, .down = levels }, { .n_down = RANKS - 1, .down = levels } };
+	Tree deep[] = { { .n_down = RANKS - 1, .down = chain } };
+	int64_t parts[] = { MOST, 1 }, whole[] = { MOST + 1 };
+	Packing two = { .tree = shallow, .weight = parts, .n_trees = 2, .unit = { 1000, 1 } };
+	Packing one = { .tree = deep, .weight = whole, .n_trees = 1, .unit = { 1000, 1 } };
+	int work[RANKS];
+	const Frac rate = { INT64_C(1000) * (MOST + 1), 1 };
+	const double bytes = 1 << 26, seconds = bytes / frac_double(rate);
+	const char *why = plan_better(&in, &one, &two, work);
+	check(why && strcmp(why, "less time") == 0 && !plan_better(&in, &two, &one, work),
+	    "a deep part of the message is slower than a hop more", "%s", why ? why : "not better");
+	double slow = pack_time(&topo, &two, rate, bytes, work), fast = pack_time(&topo, &one, rate, bytes, work);
+	check(slow > 2 * seconds && slow < 2.01 * seconds && fast > seconds && fast < 1.1 * seconds,
+	    "time of both", "%g and %g of the time of the bytes", slow / seconds, fast / seconds);
+}
+
+/* k chunks over d hops take (k + d - 1) (s + S / k r), least for k = sqrt((d - 1) S / (s r)). */
+static void
+closed_term(void)
+{
+	const double bytes = 1 << 26, rate = 25e9, step = KERNEL_STEP_NS * 1e-9;
+	Tree tree[] = { { .n_down = RANKS - 1, .down = chain } };
+	int64_t weight[] = { 1 };
+	Packing pack = { .tree = tree, .weight = weight, .n_trees = 1, .unit = { INT64_C(25000000000), 1 } };
+	int work[RANKS];
+	double k = sqrt((RANKS - 2) * bytes / (step * rate)), least = (k + RANKS - 2) * (step + bytes / k / rate);
+	double got = pack_time(&topo, &pack, pack.unit, bytes, work);
+	check(got > least * (1 - 1e-12) && got < least * (1 + 1e-3), "the closed term of a chain", "%.9g us: want %.9g",
+	    got * 1e6, least * 1e6);
+}
 
 /* Trees of one kind that have this rate together. */
 static Packing
@@ -41,22 +81,28 @@ holds(const char *name, const char *why, Packing a, Packing b)
 int
 main(void)
 {
-	const Frac full = { 1000, 1 }, rounded = { 999999999999, 1000000000 }, most = { 950, 1 }, half = { 500, 1 };
+	const Frac full = { INT64_C(25000000000), 1 }, rounded = { INT64_C(24999999999), 1 },
+	    most = { INT64_C(23750000000), 1 }, half = { INT64_C(12500000000), 1 }, slow = { 1000, 1 };
 	int work[RANKS];
 	Packing one = packing(star, 1, full);
 	check(plan_better(&in, &one, NULL, work) && !plan_better(&in, NULL, &one, work)
 	    && !plan_better(&in, NULL, NULL, work), "any trees are better than none", "they are not");
 	check(!plan_better(&in, &one, &one, work), "none are better than themselves", "they are");
-	holds("the rate before depth and trees", "a higher rate", packing(chain, 3, full), packing(star, 1, most));
-	holds("depth before trees", "less depth", packing(star, 3, full), packing(chain, 1, full));
-	holds("rounding is no higher rate", "less depth", packing(star, 3, rounded), packing(chain, 1, full));
+	holds("the rate before time and trees", "a higher rate", packing(chain, 3, full), packing(star, 1, most));
+	holds("time before trees", "less time", packing(star, 3, full), packing(chain, 1, full));
+	holds("rounding is no higher rate", "less time", packing(star, 3, rounded), packing(chain, 1, full));
+	holds("of slow links, where start-ups are nothing: depth", "less depth", packing(star, 3, slow),
+	    packing(chain, 1, slow));
 	holds("then trees", "fewer trees", packing(chain, 2, full), packing(chain, 3, full));
 	ask.tolerance = (Frac){ 1, 10 };
-	holds("a tolerance: trees before depth", "fewer trees", packing(chain, 1, most), packing(star, 3, full));
-	holds("and depth then", "less depth", packing(star, 2, most), packing(chain, 2, full));
+	holds("a tolerance: trees before time", "fewer trees", packing(chain, 1, most), packing(star, 3, full));
+	holds("and time then", "less time", packing(star, 2, full), packing(chain, 2, most));
 	holds("but not below it", "a higher rate", packing(chain, 3, most), packing(star, 1, half));
 	ask.tolerance = FRAC_ZERO;
 	ask.max_trees = 3;
-	holds("a limit on trees: trees before depth", "fewer trees", packing(chain, 2, full), packing(star, 3, full));
+	holds("a limit on trees: trees before time", "fewer trees", packing(chain, 2, full), packing(star, 3, full));
+	ask.max_trees = 0;
+	deep_parts();
+	closed_term();
 	return end_tests();
 }
