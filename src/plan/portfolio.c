@@ -20,6 +20,7 @@
 enum {
 	SOON_PIVOTS = 5000,	/* of linear programs that are to end soon */
 	AGAIN_PIVOTS = 800,	/* likewise, where trees at the bound are known, for less deep ones */
+	AGAIN_RANKS = 64,	/* up to here, where these are a few of a greedy choice: a tenth of a second */
 	SHALLOW = 8		/* hops of an allreduce: others are hardly less deep */
 };
 
@@ -27,6 +28,7 @@ static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
 static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
+static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
 static const double MESSAGE = 1 << 26;	/* bytes of the message whose time counts */
@@ -414,13 +416,19 @@ run_balanced(Ctx *ctx, struct portfolio *p, Packing **out)
 /* The linear program takes longer where many trees cost the same, and ends with more trees. Few trees over servers at
  * the bound stay: shallower ones are hundreds. */
 static bool
-is_irregular(const struct portfolio *p)
+has_long_program(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	bool done = is_at(p, 1) && !p->planned;
 	bool paths = p->planned && in->ask->coll == ALLTOALL;
-	return is_large(in) && !done && !paths && !p->close && !(over_servers(p) && p->whole)
+	return is_large(in) && !paths && !p->close && !(over_servers(p) && p->whole)
 	    && flows_work(in) < program_work(in);
+}
+
+static bool
+is_irregular(const struct portfolio *p)
+{
+	bool done = is_at(p, 1) && !p->planned;
+	return has_long_program(p) && !done;
 }
 
 /* Trees of an allgather are less deep: each starts at its root. */
@@ -507,13 +515,27 @@ run_simple(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, &ask, out);
 }
 
-/* Such programs often end soon with a root, or for an allreduce behind switches; not where each step is long. */
+/* Such programs often end soon with a root, or for an allreduce behind switches; not where each step is long. With a
+ * root and not many ranks they are many, but less deep than a few of a greedy choice. */
 static bool
 serves_soon(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	return is_irregular(p) && !is_long(steps_work(in))
+	bool again = has_long_program(p) && is_large_rooted(in) && in->topo->n_ranks <= AGAIN_RANKS;
+	return (is_irregular(p) || again) && !is_long(steps_work(in))
 	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
+}
+
+/* Than the best, by this part of its time. */
+static bool
+takes_less(const struct portfolio *p, const Packing *pack, double part)
+{
+	const Topology *topo = p->in->topo;
+	const Collective coll = p->in->ask->coll;
+	Frac rate, best;
+	return pack_rate(pack, coll, topo->n_ranks, &rate) && pack_rate(p->best, coll, topo->n_ranks, &best)
+	    && pack_time(topo, pack, rate, MESSAGE, p->work)
+	    < pack_time(topo, p->best, best, MESSAGE, p->work) * (1 - part);
 }
 
 static Status
@@ -534,8 +556,12 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 		ctx->cut_short = cut_short;
 		return OK;
 	}
+	if (!is_irregular(p)) {
+		TRY(make_shallower(ctx, p, &pack));
+		pack = takes_less(p, pack, AGAIN_GAIN) ? pack : NULL;
+	}
 	*out = pack;
-	p->proof = found;
+	p->proof = pack ? found : p->proof;
 	return OK;
 }
 

@@ -290,12 +290,36 @@ expect "-v: the packers that ran" oracle snippet - "$work/err" <<-'PY'
 	import re, sys
 	with open(sys.argv[1]) as file:
 	    lines = [line for line in file if line.startswith("packer ")]
-	ran = [re.fullmatch(r"packer ([\w, ]+): \S+ GB/s, \d+ trees, depth \d+, 64 MiB in \S+ us, \S+ of \S+ s: (.*)\n", line)
-	       for line in lines[:-1]]
-	kept = re.fullmatch(r"packer ([\w ]+) is kept; from .+\n", lines[-1]).group(1)
+	ran = [re.fullmatch(r"packer ([\w, ]+): \S+ GB/s, \d+ trees, depth \d+, 64 MiB in \S+ us, \S+ of \S+ s: (.*)\n",
+	                    line) for line in lines[:-1]]
+	kept = re.fullmatch(r"packer ([\w, ]+) is kept; from .+\n", lines[-1]).group(1)
 	names = [m.group(1) for m in ran]
 	better = [m.group(1) for m in ran if m.group(2) != "not better"]
-	sys.exit(names != ["rooted", "greedy"] or kept != better[-1] or ran[0].group(2) != "the first")
+	sys.exit(names != ["rooted", "greedy"] or kept != better[-1]
+	         or ran[0].group(2) != "the first")
+PY
+# From a root to 33 to 64 GPUs few trees of five hops or more are at the bound; those of four take less time.
+for job in "5 8" "8 8" "16 4"; do
+	read -r servers gpus <<<"$job"
+	for c in broadcast reduce; do
+		"$blinkc" -c $c --synthetic "server:$servers gpu:$gpus switch:300 net:25" --summary json \
+			-o "$work/s.json" 2>"$work/said"
+		expect "$c, $servers servers of $gpus: at the bound, depth 4" oracle snippet - "$work/said" <<-'PY'
+			import json, sys
+			with open(sys.argv[1]) as file:
+			    told = json.load(file)
+			sys.exit(not told["bound_reached"] or told["depth"] > 4)
+		PY
+	done
+done
+# Less depth is not always less time: short parts of a message along deep trees take as long as all of it.
+python3 "$top/tests/bench/irregular.py" asym256 1 >"$work/t.json"
+"$blinkc" -q -c broadcast "$work/t.json" -o "$work/s.json"
+expect "irregular directions: a few deeper trees in less time" oracle snippet - "$work/s.json" <<-'PY'
+	import json, sys
+	with open(sys.argv[1]) as file:
+	    told = json.load(file)
+	sys.exit(len(told["trees"]) > 20)
 PY
 # Where one tree has the bound it is the one of least depth; and trees take links that have room.
 oracle sparse 64 3 1 >"$work/t.json"
