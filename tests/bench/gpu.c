@@ -2,11 +2,12 @@
  *
  *	gpu -n RANKS -c COLLECTIVE -b BYTES [-k CALLS] [-r ROOT]
  *
- * prints the seconds of the fastest of CALLS calls, and how many ms late a thread woke up on the average.
+ * prints the seconds of the fastest of CALLS calls, and how many ms late a thread woke up on the average. COLLECTIVE
+ * is broadcast, allgather, allreduce, alltoall, or sendrecv: what an alltoall moves, by messages of a group.
  * BLINK_SCHEDULES has the schedule, which must be one of a file. Data are checked after the last call. While the
- * process was stopped, or the machine suspended, no time counts: that is when a thread that wakes up every 20 ms did
- * not for half a second. BYTES are of the message as blink-schedule(5) counts M. On virtual GPUs whose links are slowed
- * down (VIRTUAL_GPU_SCALE) it is the links that take the time, and the rate is that of the schedule:
+ * process was stopped, or the machine suspended, no time counts: that is when a thread that wakes up every 20 ms
+ * did not for half a second. BYTES are of the message as blink-schedule(5) counts M. On virtual GPUs whose links
+ * are slowed down (VIRTUAL_GPU_SCALE) it is the links that take the time, and the rate is that of the schedule:
  * tests/bench/gpu.sh. */
 #include "../job/device.h"
 #include "blink_program.h"
@@ -63,39 +64,76 @@ is(const struct bench *b, const char *name)
 	return strcmp(b->coll, name) == 0;
 }
 
+/* Messages of a group, between all pairs. */
+static bool
+is_messages(const struct bench *b)
+{
+	return is(b, "sendrecv");
+}
+
+/* Each rank has a block for each. */
+static bool
+is_exchange(const struct bench *b)
+{
+	return is(b, "alltoall") || is_messages(b);
+}
+
 static blinkCollective_t
 number_of(const struct bench *b)
 {
-	return is(b, "allreduce") ? blinkCollAllReduce : is(b, "allgather") ? blinkCollAllGather : blinkCollBroadcast;
+	return is(b, "allreduce") ? blinkCollAllReduce : is(b, "allgather") ? blinkCollAllGather
+	    : is(b, "alltoall") ? blinkCollAlltoAll : blinkCollBroadcast;
 }
 
 static blinkResult_t
-call(const struct bench *b, size_t n, const void *send, void *recv, blinkComm_t comm, void *stream)
+exchange(const struct rank *me, size_t n, const char *send, char *recv, blinkComm_t comm, void *stream)
+{
+	blinkGroupStart();
+	for (int peer = 0; peer < me->n; peer++) {
+		size_t at = (size_t)peer * n * sizeof(float);
+		if (peer == me->rank)
+			continue;
+		blinkSend(send + at, n, blinkFloat32, peer, comm, stream);
+		blinkRecv(recv + at, n, blinkFloat32, peer, comm, stream);
+	}
+	return blinkGroupEnd();
+}
+
+static blinkResult_t
+call(const struct rank *me, const struct bench *b, size_t n, const void *send, void *recv, blinkComm_t comm,
+    void *stream)
 {
 	if (is(b, "allreduce"))
 		return blinkAllReduce(send, recv, n, blinkFloat32, blinkSum, comm, stream);
 	if (is(b, "allgather"))
 		return blinkAllGather(send, recv, n, blinkFloat32, comm, stream);
+	if (is(b, "alltoall"))
+		return blinkAlltoAll(send, recv, n, blinkFloat32, comm, stream);
+	if (is_messages(b))
+		return exchange(me, n, send, recv, comm, stream);
 	return blinkBroadcast(send, recv, n, blinkFloat32, b->root, comm, stream);
 }
 
-/* A block has one value, so that no data need to cross slow links to the host: it is set on the GPU. */
+/* A block has one value, so that no data need to cross slow links to the host: it is set on the GPU. Of an exchange: of
+ * who sends it, and for whom it is. */
 static float
-value(int rank)
+value(int rank, int block)
 {
-	return (float)(rank * rank + 1);
+	return (float)(rank * rank + 1 + 1000 * block);
 }
 
 static float
-wanted(const struct bench *b, int n_ranks, size_t block)
+wanted(const struct bench *b, const struct rank *me, int block)
 {
+	if (is_exchange(b))
+		return value(block, me->rank);
 	if (is(b, "allgather"))
-		return value((int)block);
+		return value(block, 0);
 	if (is(b, "broadcast"))
-		return value(b->root);
+		return value(b->root, 0);
 	float sum = 0;
-	for (int r = 0; r < n_ranks; r++)
-		sum += value(r);
+	for (int r = 0; r < me->n; r++)
+		sum += value(r, 0);
 	return sum;
 }
 
@@ -116,11 +154,13 @@ check(struct rank *me, const struct bench *b, blinkComm_t comm, const char *recv
 {
 	float got[SAMPLE];
 	for (size_t block = 0; block < blocks; block++) {
+		if (is_messages(b) && (int)block == me->rank)
+			continue;
 		for (int part = 0; part <= 16; part++) {
 			size_t at = block * n + (n - SAMPLE) / 16 * (size_t)part, wrong = 0;
 			device_out(me, comm, got, recv + at * sizeof(float), sizeof got);
 			for (size_t i = 0; i < SAMPLE; i++)
-				wrong += got[i] != wanted(b, me->n, block);
+				wrong += got[i] != wanted(b, me, (int)block);
 			job_need(me, wrong == 0, "block %zu: %zu wrong from element %zu on", block, wrong, at);
 		}
 	}
@@ -132,7 +172,7 @@ time_call(struct rank *me, struct bench *b, int number, size_t n, const void *se
 {
 	job_barrier(me, BARRIERS + 2 * number, me->n);
 	double began = now() - stopped;
-	call(b, n, send, recv, comm, stream);
+	call(me, b, n, send, recv, comm, stream);
 	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "%s", blinkCommGetError(comm));
 	job_barrier(me, BARRIERS + 2 * number + 1, me->n);
 	double seconds = now() - stopped - began;
@@ -143,16 +183,18 @@ time_call(struct rank *me, struct bench *b, int number, size_t n, const void *se
 static void
 measure(struct rank *me, struct bench *b, blinkComm_t comm)
 {
-	size_t blocks = is(b, "allgather") ? (size_t)me->n : 1, n = b->bytes / sizeof(float) / blocks;
-	char *send = device_memory(me, comm, n * sizeof(float));
+	size_t blocks = is(b, "allgather") || is_exchange(b) ? (size_t)me->n : 1, sent = is_exchange(b) ? blocks : 1;
+	size_t n = b->bytes / sizeof(float) / blocks;
+	char *send = device_memory(me, comm, n * sent * sizeof(float));
 	char *recv = device_memory(me, comm, n * blocks * sizeof(float));
 	void *stream = device_stream(me);
 	blinkChoice_t choice;
-	fill(me, send, n, value(me->rank));
+	for (size_t block = 0; block < sent; block++)
+		fill(me, send + block * n * sizeof(float), n, value(me->rank, (int)block));
 	fill(me, recv, n * blocks, -1);
-	bool good = blinkCommGetChoice(comm, number_of(b), b->root, b->bytes, &choice) == blinkSuccess;
-	job_need(me, good && !choice.builtIn, "no schedule of a file: %s", good ? choice.text : "");
-	call(b, n < WARM ? n : WARM, send, recv, comm, stream);	/* tables and modules are loaded */
+	bool good = is_messages(b) || blinkCommGetChoice(comm, number_of(b), b->root, b->bytes, &choice) == blinkSuccess;
+	job_need(me, is_messages(b) || (good && !choice.builtIn), "no schedule of a file: %s", good ? choice.text : "");
+	call(me, b, n < WARM ? n : WARM, send, recv, comm, stream);	/* tables and modules are loaded */
 	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "warm-up: %s", blinkCommGetError(comm));
 	for (int i = 0; i < b->calls; i++)
 		time_call(me, b, i, n, send, recv, comm, stream);
