@@ -54,6 +54,7 @@ struct strip {
 	int32_t chunk, n_chunks;	/* done or at work, and in all */
 	uint32_t done;			/* by the workers; of these, */
 	uint32_t set, next;		/* those whose flags are set, and those whose flags are being set */
+	uint32_t missed;		/* the last round of the list in which a lane was not there */
 	bool scales, divides;
 	uint8_t shape;			/* of the task; 0: any */
 	int32_t held;			/* its first lane in block.held; -1: they are not there */

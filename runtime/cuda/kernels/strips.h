@@ -106,7 +106,7 @@ make_strip(const struct block *b, int task_number, int number, struct strip *s)
 	s->n_from = t.n_from;
 	s->n_to = t.n_to;
 	s->publishes = t.publishes;
-	s->chunk = s->done = s->set = s->next = 0;
+	s->chunk = s->done = s->set = s->next = s->missed = 0;
 	s->scales = t.own && c->scales;
 	s->divides = t.complete && c->divide != 0 && (t.own || t.n_from > 1);
 	s->shape = t.shape;
@@ -124,7 +124,7 @@ make_share(const struct block *b, struct strip *s)
 	s->output = c->own_to + first;
 	s->bytes = s->chunk_bytes = least(each * VECTOR, c->own_bytes - first);
 	s->from = s->to = s->n_from = s->n_to = s->number = s->publishes = 0;
-	s->chunk = s->done = s->set = s->next = 0;
+	s->chunk = s->done = s->set = s->next = s->missed = 0;
 	s->n_chunks = s->bytes > 0;
 	s->scales = c->scales != 0;
 	s->divides = c->divide != 0;
