@@ -13,8 +13,11 @@
  * part of the work. Where a hub has some blocks anyway, they do not: on virtual GPUs turns take 7 % of the rate.
  *
  * Turns: where segments alone are more than blocks, these have several strips in turn. A block that has three, where
- * others have two, is the last to end, a third of the time later. So strips are short enough for a block to have up to
- * 16 of them, as long as that takes a 20th off what the fullest block has to move.
+ * others have two, is the last to end, a third of the time later. So strips are short enough for a block to have up
+ * to 16 of them, as long as that takes a 20th off what the fullest block has to move. Likewise where segments
+ * differ much in length: of segments of 5, 4, 3, 2, 1 and 1 sixteenths seven blocks would have strips of 4, 1, 4,
+ * 3, 2, 1 and 1. All get equal shares of a link, so the short ones end early, and the links of the long ones idle
+ * for half of the time.
  *
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
@@ -25,10 +28,10 @@
  * up to where other blocks' data hide t0: when c / R + t0 is no more than the time of c at the strip's share of the
  * links, which is the schedule's rate by what the strip, or all strips of the block, have of the message. That is taken
  * twice, as a block that is never idle waits for nothing, and all wait for flags of others; 3/5 of R where it is not
- * known: too short loses more than too long. Fences
- * take no time of the blocks (kernels/flags.h), but chunks of less than what passes during a quarter of one are told of
- * together anyway. Chunks are multiples of what the pass over vectors takes in a round (kernels/pass.h): 4 of all
- * threads, or where that is too long one of all.
+ * known: too short loses more than too long. A block that takes turns looks at the flags of all its strips at once, so
+ * that t0 is less by as much, down to a 4th. Fences take no time of the blocks (kernels/flags.h), but chunks of less
+ * than what passes during a quarter of one are told of together anyway. Chunks are multiples of what the pass over
+ * vectors takes in a round (kernels/pass.h): 4 of all threads, or where that is too long one of all.
  *
  * Copies: each takes a copy engine some us to begin, and a driver to be told, so that chunks are longer, and few: what
  * is told of a call, 5 operations for a chunk of a lane, must not fill the driver's queue of a stream, of about 1000,
@@ -57,6 +60,8 @@ enum {
 	SPARE_RATE = 2,			/* blocks can move this multiple of what their links carry: they also wait */
 	TURNS = 16,			/* strips of a block, at most, unless segments are more */
 	TURNS_GAIN = 20,		/* shorter strips are worth a 20th of the time */
+	TURN_LOOKS = 4,			/* looks at flags are for all strips of a block: chunks cost a 4th, or more */
+	ALONE_GAIN = 10,			/* turns are worth a 10th */
 	UNIT = 16,			/* bytes that a thread moves at once */
 	LINE_BYTES = 128
 };
@@ -106,13 +111,15 @@ strip_of_hub(const struct gpu_asked *asked)
 	return (int64_t)((Wide)asked->longest * lanes / ((int64_t)asked->blocks * hub)) + 1;
 }
 
-static bool
-strips_fit(const struct gpu_asked *asked, int64_t strip)
+
+/* Of a rank, of this length; where segments are not known, at least. */
+static int64_t
+strips_of(const struct gpu_asked *asked, int64_t strip)
 {
-	int64_t strips = 0;
+	int64_t strips = asked->n_segments > 0 ? 0 : asked->segments;
 	for (int i = 0; i < asked->n_segments; i++)
 		strips += (asked->segment[i] + strip - 1) / strip;
-	return strips * asked->stages <= asked->blocks;
+	return strips * asked->stages;
 }
 
 /* The shortest strip of which there are no more than blocks, at most `enough`. */
@@ -122,7 +129,7 @@ shortest_strip(const struct gpu_asked *asked, int64_t enough)
 	int64_t least_of = 1, most = enough;
 	while (asked->n_segments > 0 && least_of < most) {
 		int64_t middle = least_of + (most - least_of) / 2;
-		if (strips_fit(asked, middle))
+		if (strips_of(asked, middle) <= asked->blocks)
 			most = middle;
 		else
 			least_of = middle + 1;
@@ -130,8 +137,15 @@ shortest_strip(const struct gpu_asked *asked, int64_t enough)
 	return most;
 }
 
-/* Where segments are more than blocks, these take turns, and one that has one more than others ends last: the longest
- * strip of which the fullest block has little more to move than of any shorter one. */
+/* Elements that the fullest block has to move, where blocks take turns with strips of this length. */
+static int64_t
+fullest_block(const struct gpu_asked *asked, int64_t strip)
+{
+	return (strips_of(asked, strip) + asked->blocks - 1) / asked->blocks * strip;
+}
+
+/* Blocks take turns, and one that has one strip more than others ends last: the longest strip of which the fullest
+ * block has little more to move than of any shorter one. */
 static int64_t
 strip_of_turns(const struct gpu_asked *asked, int64_t widest)
 {
@@ -139,16 +153,34 @@ strip_of_turns(const struct gpu_asked *asked, int64_t widest)
 	if (segments == 0 || best == 0)
 		return best;
 	for (int64_t width = 1; width <= least(widest, (int64_t)asked->blocks * TURNS / segments); width++) {
-		int64_t strip = (asked->longest + width - 1) / width, strips = 0;
-		for (int i = 0; i < asked->n_segments; i++)
-			strips += (asked->segment[i] + strip - 1) / strip * asked->stages;
-		int64_t moved = (strips + asked->blocks - 1) / asked->blocks * strip;
+		int64_t strip = (asked->longest + width - 1) / width, moved = fullest_block(asked, strip);
 		if (moved < least_of - least_of / TURNS_GAIN) {
 			least_of = moved;
 			best = strip;
 		}
 	}
 	return best;
+}
+
+/* Are many strips of this length not full? */
+static bool
+is_uneven(const struct gpu_asked *asked, int64_t strip)
+{
+	int64_t room = strips_of(asked, strip) * strip, left = room;
+	for (int i = 0; i < asked->n_segments; i++)
+		left -= asked->segment[i] * asked->stages;
+	return asked->n_segments > 0 && left > room / ALONE_GAIN;
+}
+
+/* Of flags. Each strip has a block of its own, if there are enough, unless lengths of segments differ by so much that
+ * links would idle when short ones have ended, and turns leave the fullest block less to move. */
+static int64_t
+strip_of_blocks(const struct gpu_asked *asked, int64_t alone, int64_t widest)
+{
+	int64_t turns = strip_of_turns(asked, widest);
+	bool better = alone == 0
+	    || (is_uneven(asked, alone) && fullest_block(asked, turns) < alone - alone / ALONE_GAIN);
+	return better ? turns : alone;
 }
 
 /* Elements of a strip: as many as leave each strip of a rank a block, and flags and lists room; at least `few` bytes.
@@ -160,8 +192,9 @@ strip_of(const struct gpu_asked *asked, int64_t rings, int64_t few)
 	int64_t most = between(1, least(GPU_FLAGS / rings, GPU_PENDING / (rings * asked->n_ranks)), WIDTH_MOST);
 	int64_t left = asked->blocks - (int64_t)asked->stages * asked->segments, line = LINE_BYTES / asked->size;
 	int64_t strip = (asked->longest + most - 1) / most;
-	int64_t each = left > 0 ? shortest_strip(asked, (asked->moved / left + 1) * asked->stages)
-	    : few == FLAG_STRIP ? strip_of_turns(asked, most) : asked->longest;
+	int64_t alone = left > 0 ? shortest_strip(asked, (asked->moved / left + 1) * asked->stages) : 0;
+	int64_t each = few == FLAG_STRIP && !hubs ? strip_of_blocks(asked, alone, most)
+	    : alone > 0 ? alone : asked->longest;
 	if (hubs && each > asked->longest / HUB_STRIPS)
 		each = least(each, strip_of_hub(asked));
 	strip = greatest(greatest(strip, each), few / asked->size);
@@ -215,9 +248,11 @@ chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 		own = (int64_t)((Wide)strip * asked->rate * SPARE_RATE / greatest(1, asked->message));
 	int64_t all = asked->rate * asked->stages * SPARE_RATE / greatest(1, asked->blocks);	/* strips of a block */
 	int64_t share = between(1, greatest(own, all), alone / 5 * 4);
-	int64_t free = least(cost->chunk_ns * alone / 1000, COST_MOST);
+	int64_t turns = strips_of(asked, strip / asked->size) / greatest(1, asked->blocks);
+	int64_t t0 = cost->chunk_ns / between(1, turns, TURN_LOOKS);
+	int64_t free = least(t0 * alone / 1000, COST_MOST);
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) / hops * free);
-	best = least(best, cost->chunk_ns * share / 1000 * alone / (alone - share));
+	best = least(best, t0 * share / 1000 * alone / (alone - share));
 	best = greatest(best, cost->fence_ns * share / 4000);
 	int64_t of = least(best, most) < CHUNK_ROUND ? CHUNK_SHORT : CHUNK_ROUND;
 	return between(CHUNK_SHORT, (best + of / 2) / of * of, least(CHUNK_MOST, most / of * of));
