@@ -10,6 +10,8 @@ enum { GPU_MODULES = 14, GPU_TEXTS = 32 };
 struct gpu_table {
 	const struct plan *plan;
 	struct gpu_program program;
+	uint16_t order[GPU_COUNTED];	/* of its tasks: by deals, then by the link to their first reader */
+	const uint16_t *order_at;	/* in memory of the GPU */
 	const struct gpu_partner *partner;	/* where copy engines are used */
 	bool switched;			/* its values are in the memory of multicast.c */
 	int n_partners;

@@ -62,6 +62,7 @@ enum {
 	GPU_TASKS_OF_BLOCK = 256,	/* that a block takes turns with, where there are more tasks than blocks */
 	GPU_PARTS = 8,			/* BLINK_PARTS_MAX */
 	GPU_COUNTED = 127,		/* tasks of a rank whose strips are counted, at most */
+	GPU_DEALS = 3,			/* of tasks: with several readers, with one, with none */
 	GPU_THREADS = 512,		/* of a block, at most; of these its last */
 	GPU_SETTERS = 32,		/* set flags (kernels/flags.h) */
 	GPU_MESSAGES = 96,		/* of one launch */
@@ -195,7 +196,8 @@ struct gpu_partner {
 
 /* Parameters of a kernel, by value: at most 4 KiB. A kernel has a block for each strip, of one task after the other,
  * and blocks without a strip help to copy the own block; or, where `turns` is set, each block b has the strips b,
- * b + blocks, b + 2 blocks ... and takes turns with them. Short segments have fewer strips than `width`: where tasks
+ * b + blocks, b + 2 blocks ... and takes turns with them. With `order`, strips are dealt out otherwise: see
+ * kernels/strips.h. Short segments have fewer strips than `width`: where tasks
  * are few enough, those that are empty are none. */
 struct gpu_call {
 	struct gpu_program program;
@@ -230,12 +232,16 @@ struct gpu_call {
 	char *own_to;
 	int64_t own_bytes;
 	const struct gpu_blocks *blocks;	/* of an alltoall whose blocks differ; NULL: they have one length */
-	int32_t counted, unused;	/* not 0: `first` has all tasks; 0: each has `width` strips */
-	uint64_t first[(GPU_COUNTED + 1) / 4];	/* of each task: its first strip, in 16 bits; then how many */
+	int32_t counted;		/* not 0: `first` has all tasks; 0: each has `width` strips */
+	int32_t dealt[GPU_DEALS - 1];	/* with `order`: strips up to the end of each deal but the last */
+	int32_t unused;
+	const uint16_t *order;		/* of counted tasks, in memory of the GPU; NULL: that of their numbers */
+	uint64_t first[(GPU_COUNTED + 1) / 4];	/* of each task, in their order: its first strip, in 16 bits; then how
+						 * many */
 };
 
-/* The first strip of a task; of their number: how many there are. */
-#define GPU_FIRST(call, task) ((int32_t)((call)->first[(task) / 4] >> 16 * ((task) % 4) & 0xffff))
+/* The first strip of the task at a place in the order; of their number: how many there are. */
+#define GPU_FIRST(call, place) ((int32_t)((call)->first[(place) / 4] >> 16 * ((place) % 4) & 0xffff))
 
 /* Messages to and from single ranks (blinkSend, blinkRecv), all of one group in one kernel. A message is cut into
  * strips; strip s goes chunk by chunk through channel s of its pair, which has flags of its own and GPU_CHANNEL_SLOTS

@@ -169,7 +169,7 @@ choose_sizes(const struct gpu_asked *asked, const RankProgram *prog, struct gpu_
 	p->slot_bytes = s.slot_bytes;
 	p->ring_share = s.ring_share;
 	p->packet_share = s.packet_share;
-	gpu_count_strips(prog, p);
+	gpu_count_strips(prog, NULL, p);
 	return blinkSuccess;
 }
 
@@ -215,9 +215,11 @@ take_buffers(struct gpu *g, const struct call *call, struct gpu_call *p, const s
 	return blinkSuccess;
 }
 
-/* Blocks of the kernel, which is 1 before, and whether they take turns. */
+/* Blocks of the kernel, which is 1 before, and whether they take turns. Packets go strip by strip, in the order of the
+ * tasks. */
 static int
-choose_blocks(const struct gpu *g, struct gpu_call *p, unsigned *out, struct blink_error *err)
+choose_blocks(const struct gpu *g, const struct gpu_table *table, struct gpu_call *p, unsigned *out,
+    struct blink_error *err)
 {
 	int64_t strips = p->counted ? GPU_FIRST(p, p->program.n_tasks) : (int64_t)p->program.n_tasks * p->width;
 	int64_t help = (p->own_bytes + OWN_BYTES - 1) / OWN_BYTES;
@@ -227,6 +229,10 @@ choose_blocks(const struct gpu *g, struct gpu_call *p, unsigned *out, struct bli
 	    || (strips + g->blocks - 1) / g->blocks > GPU_TASKS_OF_BLOCK)
 		return set_error(err, blinkLimit, "a schedule of %d tasks on this rank: too many for %d blocks of a "
 		    "GPU", p->program.n_tasks, g->blocks);
+	if (p->turns && p->counted && p->slots > 0) {
+		p->order = table->order_at;
+		gpu_count_strips(table->plan->prog, table->order, p);
+	}
 	blocks = blocks < g->blocks ? blocks : g->blocks;
 	if (blocks > 0)
 		*out = (unsigned)blocks;
@@ -269,7 +275,7 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
 	if (gpu_order(g, to, err) != blinkSuccess || (call->uneven ? gpu_uneven_blocks(g, call, p, &uneven, err)
 	    : take_buffers(g, call, p, to, err)) != blinkSuccess
-	    || choose_blocks(g, p, &blocks, err) != blinkSuccess
+	    || choose_blocks(g, table, p, &blocks, err) != blinkSuccess
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
 		return err->code;

@@ -285,17 +285,27 @@ gpu_length(const Extent *x, const int64_t *part_end)
 	return frac_floor_mul(x->end, n) - frac_floor_mul(x->begin, n);
 }
 
+int
+gpu_deal_of(const RankTask *task)
+{
+	return task->n_to > 1 ? 0 : task->n_to == 1 ? 1 : 2;
+}
+
 /* Each task has one, so that it is seen. */
 void
-gpu_count_strips(const RankProgram *prog, struct gpu_call *call)
+gpu_count_strips(const RankProgram *prog, const uint16_t *order, struct gpu_call *call)
 {
 	int64_t strips = 0;
 	memset(call->first, 0, sizeof call->first);
+	memset(call->dealt, 0, sizeof call->dealt);
 	call->counted = prog->n_tasks > 0 && prog->n_tasks <= GPU_COUNTED;
 	for (int t = 0; t < prog->n_tasks && call->counted; t++) {
-		int64_t length = gpu_length(&prog->extent[prog->task[t].extent], call->part_end);
+		const RankTask *task = &prog->task[order ? order[t] : t];
+		int64_t length = gpu_length(&prog->extent[task->extent], call->part_end);
 		strips += between(1, (length + call->strip - 1) / call->strip, call->width);
 		call->first[(t + 1) / 4] |= (uint64_t)strips << 16 * ((t + 1) % 4);
+		for (int deal = gpu_deal_of(task); deal < GPU_DEALS - 1; deal++)
+			call->dealt[deal] = (int32_t)strips;
 	}
 }
 

@@ -59,8 +59,11 @@ struct gpu_message_sizes {
 /* Elements of a segment. */
 int64_t gpu_length(const Extent *x, const int64_t *part_end);
 
-/* The strips of each task of a call whose width and strip are chosen. */
-void gpu_count_strips(const RankProgram *prog, struct gpu_call *call);
+/* Which deal of GPU_DEALS a task belongs to. */
+int gpu_deal_of(const RankTask *task);
+
+/* The strips of each task of a call whose width and strip are chosen. order: of the tasks, by deals; NULL: none. */
+void gpu_count_strips(const RankProgram *prog, const uint16_t *order, struct gpu_call *call);
 
 /* Elements of the longest segment of any part. */
 int64_t gpu_longest(const RankProgram *prog, const int64_t *part_end);

@@ -65,6 +65,7 @@ struct image {
 	struct gpu_task *task;
 	struct gpu_lane *lane;
 	struct gpu_partner *partner;
+	uint16_t *order;		/* [GPU_COUNTED], at the end */
 	int n_lanes, n_publishes, n_partners;
 	int *trees;			/* of a switched program: of each root, so far; NULL: it is none */
 	int roots_trees;		/* the most of them */
@@ -143,6 +144,35 @@ put_task(struct image *im, const RankTask *task, struct gpu_task *out)
 	im->n_publishes += task->n_to;
 }
 
+/* Links of a GPU: one to each rank that it stores to, and one to the host. */
+static int
+link_of(const struct gpu *g, const RankProgram *prog, const RankTask *task)
+{
+	if (task->n_to == 0)
+		return 0;
+	int peer = task->to[0].rank;
+	return gpu_route_of(g, prog, prog->extent[task->extent].part, peer) == GPU_ROUTE_DIRECT ? peer : prog->n_ranks;
+}
+
+static bool
+is_before(const struct gpu *g, const RankProgram *prog, int a, int b)
+{
+	const RankTask *x = &prog->task[a], *y = &prog->task[b];
+	int deals = gpu_deal_of(x) - gpu_deal_of(y), links = link_of(g, prog, x) - link_of(g, prog, y);
+	return deals < 0 || (deals == 0 && (links < 0 || (links == 0 && a < b)));
+}
+
+static void
+order_tasks(const struct gpu *g, const RankProgram *prog, uint16_t order[GPU_COUNTED])
+{
+	for (int t = 0; t < prog->n_tasks && prog->n_tasks <= GPU_COUNTED; t++) {
+		int at = t;
+		for (; at > 0 && is_before(g, prog, t, order[at - 1]); at--)
+			order[at] = order[at - 1];
+		order[at] = (uint16_t)t;
+	}
+}
+
 static size_t
 lanes_of(const RankProgram *prog)
 {
@@ -157,11 +187,13 @@ fill(struct image *im)
 {
 	size_t lanes = (size_t)im->prog->n_tasks * sizeof *im->task;
 	size_t partners = lanes + lanes_of(im->prog) * sizeof *im->lane;
+	im->order = (uint16_t *)(im->host + im->bytes - GPU_COUNTED * sizeof(uint16_t));
 	im->task = (struct gpu_task *)im->host;
 	im->lane = (struct gpu_lane *)(im->host + lanes);
 	im->partner = (struct gpu_partner *)(im->host + partners);
 	for (int t = 0; t < im->prog->n_tasks; t++)
 		put_task(im, &im->prog->task[t], &im->task[t]);
+	order_tasks(im->g, im->prog, im->order);
 	im->partners_at = im->device + partners;
 }
 
@@ -169,7 +201,8 @@ static size_t
 image_bytes(const RankProgram *prog)
 {
 	return ((size_t)prog->n_tasks + 1) * sizeof(struct gpu_task)
-	    + lanes_of(prog) * (sizeof(struct gpu_lane) + sizeof(struct gpu_partner));
+	    + lanes_of(prog) * (sizeof(struct gpu_lane) + sizeof(struct gpu_partner))
+	    + GPU_COUNTED * sizeof(uint16_t);
 }
 
 static int
@@ -210,13 +243,16 @@ make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_tab
 		fill(&im);
 		upload(g, &im, err);
 	}
-	free(im.host);
-	free(im.trees);
 	const struct gpu_task *task = (const struct gpu_task *)im.device;
 	*out = (struct gpu_table){ .plan = plan, .program = { plan->prog->n_tasks, im.n_publishes, task,
 	    (const struct gpu_lane *)(task + plan->prog->n_tasks) },
 	    .partner = (const struct gpu_partner *)im.partners_at, .switched = switched,
-	    .roots_trees = im.roots_trees, .n_partners = im.n_partners };
+	    .roots_trees = im.roots_trees, .n_partners = im.n_partners,
+	    .order_at = (const uint16_t *)(im.device + im.bytes - sizeof out->order) };
+	if (im.order)
+		memcpy(out->order, im.order, sizeof out->order);
+	free(im.host);
+	free(im.trees);
 	return err->code;
 }
 

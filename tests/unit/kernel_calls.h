@@ -22,7 +22,7 @@ struct call {
 	unsigned blocks[MAX_RANKS], threads;
 	int64_t count;
 	int n_memory;
-	void *memory[6 * MAX_RANKS];
+	void *memory[8 * MAX_RANKS];
 	size_t sent[MAX_RANKS], received[MAX_RANKS];	/* bytes */
 	char *input[MAX_RANKS];		/* what it sends, kept */
 	char *want[MAX_RANKS], *recv[MAX_RANKS];
@@ -156,6 +156,24 @@ choose_protocol(struct call *c, struct gpu_call *g, bool packets, int turns)
 	g->chunk = g->slot_bytes / (int64_t)c->reduction.size;
 }
 
+/* Strips that take turns are dealt out, sometimes in the order of the tasks and sometimes in any other. */
+static void
+choose_order(struct call *c, int r, struct gpu_call *g)
+{
+	int n = c->plan->of[r]->n_tasks;
+	gpu_count_strips(c->plan->of[r], NULL, g);
+	if (!g->counted || !g->turns || !g->slots || below(3) == 0)
+		return;
+	uint16_t *order = (uint16_t *)(void *)new_buffer(c, r, (size_t)n * sizeof *order, true);
+	for (int i = 0; i < n; i++) {
+		int at = below(i + 1);
+		order[i] = order[at];
+		order[at] = (uint16_t)i;
+	}
+	g->order = order;
+	gpu_count_strips(c->plan->of[r], order, g);
+}
+
 static void
 choose_parts(const struct plan *plan, int64_t count, int64_t *part_end)
 {
@@ -204,7 +222,7 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 	for (int r = 0; r < g->n; r++) {
 		c->given[r] = all;
 		if (counts)
-			gpu_count_strips(plan->of[r], &c->given[r]);
+			choose_order(c, r, &c->given[r]);
 		int strips = counts && c->given[r].counted ? GPU_FIRST(&c->given[r], plan->of[r]->n_tasks) :
 		    plan->of[r]->n_tasks * all.width;
 		c->given[r].program = plan->program[r];

@@ -20,7 +20,7 @@ make_list(struct block *b)
 	int n = (strips_of(b) - (int)this_block() + (int)all_blocks() - 1) / (int)all_blocks();
 	n = n > 0 ? n : 0;
 	for (int i = (int)this_thread_from_last(); i < n; i += (int)all_threads())
-		take_strip(b, (int)this_block() + i * (int)all_blocks(), &b->strip[i]);
+		take_strip(b, strip_of_block(b, i), &b->strip[i]);
 	if (this_thread() == 0) {
 		if (b->call.own_bytes > 0)
 			make_share(b, &b->strip[n]);

@@ -247,20 +247,47 @@ strips_of(const struct block *b)
 	    : b->call.program.n_tasks * b->call.width;
 }
 
-/* For one thread. */
+/* Strip k of this block, of all. A block that writes over one link after the other leaves it to chance whether each
+ * link has a block at any time: of n blocks over l links, n / (n + l - 1) of the time. So tasks are in the order of
+ * their first reader, and each deal, of tasks with as many readers, gives a block a run of strips: its lists have
+ * few links, and each link has blocks of its own. A deal begins where the one before ended, so that no block has two
+ * strips more than another. */
+FN int
+strip_of_block(const struct block *b, int k)
+{
+	const struct gpu_call *c = &b->call;
+	int blocks = (int)all_blocks(), me = (int)this_block(), begin = 0, from = 0;
+	if (c->order == NULL)
+		return me + k * blocks;
+	NOT_UNROLLED
+	for (int deal = 0; ; deal++) {
+		int end = deal < GPU_DEALS - 1 ? c->dealt[deal] : strips_of(b), each = (end - begin) / blocks;
+		int more = end - begin - each * blocks, round = from + more - blocks;	/* past the last block */
+		int before = (int)(least(me > from ? me - from : 0, round > 0 ? blocks - from : more)
+		    + least(me, round > 0 ? round : 0));
+		int mine = each + ((me >= from ? me - from : me - from + blocks) < more);
+		if (k < mine || deal == GPU_DEALS - 1)
+			return begin + me * each + before + k;
+		k -= mine;
+		begin = end;
+		from = round >= 0 ? round : from + more;
+	}
+}
+
+/* For one thread: strip i of all. */
 FN void
 take_strip(const struct block *b, int i, struct strip *s)
 {
 	const struct gpu_call *c = &b->call;
-	int task = c->counted ? 0 : i / c->width, number = i - task * c->width;
-	while (c->counted && GPU_FIRST(c, task + 1) <= i)
-		task++;
+	int place = c->counted ? 0 : i / c->width, number = i - place * c->width;
+	while (c->counted && GPU_FIRST(c, place + 1) <= i)
+		place++;
 	if (c->counted)
-		number = i - GPU_FIRST(c, task);
-	make_strip(b, task, number, s);
+		number = i - GPU_FIRST(c, place);
+	make_strip(b, c->order ? (int)load2(c->order + place) : place, number, s);
 	s->empty = s->n_chunks > 0 ? number + 1 : number;
 	s->empty_end = c->counted ? c->width : number + 1;
-	if (c->counted && i + 1 < GPU_FIRST(c, task + 1) && s->n_chunks > 0)
+	if (c->counted && i + 1 < GPU_FIRST(c, place + 1) && s->n_chunks > 0)
 		s->empty_end = s->empty;
 }
 
