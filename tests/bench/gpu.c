@@ -192,7 +192,8 @@ measure(struct rank *me, struct bench *b, blinkComm_t comm)
 	for (size_t block = 0; block < sent; block++)
 		fill(me, send + block * n * sizeof(float), n, value(me->rank, (int)block));
 	fill(me, recv, n * blocks, -1);
-	bool good = is_messages(b) || blinkCommGetChoice(comm, number_of(b), b->root, b->bytes, &choice) == blinkSuccess;
+	bool good = is_messages(b)
+	    || blinkCommGetChoice(comm, number_of(b), b->root, b->bytes, &choice) == blinkSuccess;
 	job_need(me, is_messages(b) || (good && !choice.builtIn), "no schedule of a file: %s", good ? choice.text : "");
 	call(me, b, n < WARM ? n : WARM, send, recv, comm, stream);	/* tables and modules are loaded */
 	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "warm-up: %s", blinkCommGetError(comm));
