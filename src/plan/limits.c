@@ -333,9 +333,10 @@ fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
 	if (coll == ALLTOALL)
 		return fail(ctx, LIMIT, "%s: alltoall over %d GPUs, with a tree for each pair of them: want at most "
 		    "%d trees, or %d of symmetric servers", topo->name, topo->n_ranks, LIMIT_TREES, LIMIT_PATH_IMAGES);
-	return fail(ctx, LIMIT, "%s: %s over %d GPUs: want at most %d, or %s", topo->name, name, topo->n_ranks,
-	    LIMIT_PAIR_RANKS, collective_rooted(coll)
-	    ? "equal servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
+	bool paths = coll == SCATTER || coll == GATHER;
+	return fail(ctx, LIMIT, "%s: %s over %d GPUs: want at most %d, or %s%s", topo->name, name, topo->n_ranks,
+	    LIMIT_PAIR_RANKS, paths ? "equal " : "", collective_rooted(coll)
+	    ? "servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
 }
 
 Status

@@ -306,7 +306,7 @@ pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing **out)
 		TRY(cluster_read(ctx, topo, &f.c, &good));
 	if (good)
 		TRY(TEMP(ctx, f.plane, f.c.n_networks));
-	if (good && cluster_sides_agree(&f.c) && places_find_planes(&f)) {
+	if (good && cluster_sides_agree(&f.c) && cluster_find_planes(&f.c, f.plane, &f.n_planes)) {
 		f.most = ask->max_trees && ask->max_trees < f.c.n_uplinks[0] ? ask->max_trees : f.c.n_uplinks[0];
 		bool too_large = f.most > LIMIT_TREE_EDGES / each;
 		f.most = too_large ? (int)(LIMIT_TREE_EDGES / each) : f.most;

@@ -5,24 +5,6 @@
 
 #include <string.h>
 
-bool
-places_find_planes(struct few *f)
-{
-	const Cluster *c = &f->c;
-	int n = c->n_networks;
-	for (int a = 0; a < n; a++) {
-		int b = 0;
-		while (b < a && c->between[(size_t)a * (size_t)n + (size_t)b].n < 0)
-			b++;
-		f->plane[a] = b < a ? f->plane[b] : f->n_planes++;
-	}
-	bool good = true;
-	for (int a = 0; a < n; a++)
-		for (int b = 0; b < n && good; b++)
-			good = (c->between[(size_t)a * (size_t)n + (size_t)b].n >= 0) == (f->plane[a] == f->plane[b]);
-	return good;
-}
-
 void
 places_set_kind(struct few *f, bool mixed)
 {

@@ -54,11 +54,7 @@ places_plane(const struct few *f, int uplink)
 	return f->plane[f->c.uplink[0][uplink].network];
 }
 
-/* f->plane, of room for all networks. False: some networks lead to others that do not lead back, or not to all that
- * these lead to. */
-bool places_find_planes(struct few *f);
-
-/* After places_find_planes: work space, for f->most trees. In the scratch arena. */
+/* After f->plane is found: work space, for f->most trees. In the scratch arena. */
 Status places_new(struct few *f);
 
 /* Trees of one plane each, or of all. */

@@ -498,3 +498,21 @@ cluster_sides_agree(const Cluster *c)
 		    && c->uplink[0][i].capacity == c->uplink[1][i].capacity;
 	return same;
 }
+
+bool
+cluster_find_planes(const Cluster *c, int *plane, int *n_planes)
+{
+	int n = c->n_networks;
+	bool good = true;
+	*n_planes = 0;
+	for (int a = 0; a < n; a++) {
+		int b = 0;
+		while (b < a && c->between[(size_t)a * (size_t)n + (size_t)b].n < 0)
+			b++;
+		plane[a] = b < a ? plane[b] : (*n_planes)++;
+	}
+	for (int a = 0; a < n; a++)
+		for (int b = 0; b < n && good; b++)
+			good = (c->between[(size_t)a * (size_t)n + (size_t)b].n >= 0) == (plane[a] == plane[b]);
+	return good;
+}

@@ -53,4 +53,8 @@ Status cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *o
  * each in both directions, for the same data. */
 bool cluster_sides_agree(const Cluster *c);
 
+/* plane: of each network; those that are joined are one. False: some networks lead to others that do not lead back, or
+ * not to all that these lead to. */
+bool cluster_find_planes(const Cluster *c, int *plane, int *n_planes);
+
 #endif
