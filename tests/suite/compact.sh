@@ -307,7 +307,7 @@ refused_soon() {
 	expect "$1: what it says" grep -qF "$2 over 20000 GPUs$3" "$work/err"
 }
 refused_soon "a path of 20000 GPUs" allreduce ": want at most 4096, or symmetric servers"
-refused_soon "a path of 20000 GPUs, from one" broadcast ": want at most 4096, or equal servers with a switch"
+refused_soon "a path of 20000 GPUs, from one" broadcast ": want at most 4096, or servers with a switch"
 refused_soon "a path of 20000 GPUs, all pairs" alltoall ", with a tree for each pair of them: want at most 524288 trees"
 
 # Few symmetries: the bound is that of whole servers, or of single GPUs.

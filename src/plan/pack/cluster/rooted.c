@@ -1,6 +1,6 @@
 /* Collectives with a root over clusters of any size: servers with a switch each, and uplinks to networks (servers.c).
- * The root breaks the symmetry of servers, so such trees are no images of a few; but a few trees of all ranks are a list
- * that a schedule may have, and no table of all pairs of ranks is needed to choose them.
+ * The root breaks the symmetry of servers, so such trees are no images of a few; but a few trees of all ranks are a
+ * list that a schedule may have, and no table of all pairs of ranks is needed to choose them.
  *
  * Broadcast: K trees of rate bound / K. An uplink has floor(capacity * K / bound) slots, to send and to receive. Each
  * tree enters each server once, and more often where the switch has no room to bring it to all ranks: where both limit
