@@ -10,13 +10,13 @@
  *     2 uplinks, K = 2      tree 0    root -> a -> b, c    b -> d, e        c, d, e only receive
  *                        tree 1    root -> c -> d, e    d -> a, b        a, b, e only receive
  *
- * Both ends of a hop are on one rail, or on rails that are joined: an edge colouring of a bipartite graph, of senders and
- * receivers, which equal servers always have (Koenig 1916); where some lack a rail it is looked for by flows
+ * Both ends of a hop are on one rail, or on rails that are joined: an edge colouring of a bipartite graph, of senders
+ * and receivers, which equal servers always have (Koenig 1916); where some lack a rail it is looked for by flows
  * (rooted_uplinks.c). In its server a tree goes from the rank of the uplink over the switch to the others, straight if
  * that rank's link has room for it, else over some that pass it on (rooted_trees.c). A reduce is the same backwards.
  *
- * Scatter, gather, over equal servers: of each rank a path, over the uplink of the root's server that has the least to do
- * for its capacity. */
+ * Scatter, gather, over equal servers: of each rank a path, over the uplink of the root's server that has the least to
+ * do for its capacity. */
 #include "base/limits.h"
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/rooted_hops.h"

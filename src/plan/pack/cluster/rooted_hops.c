@@ -14,8 +14,8 @@ rooted_fitting(const struct rooted *p, int64_t capacity)
 
 /* ---- counts ---- */
 
-/* Slots of uplinks and rooms of ranks, and at which uplinks trees have to enter: those of ranks that their switch brings
- * fewer trees. */
+/* Slots of uplinks and rooms of ranks, and at which uplinks trees have to enter: those of ranks that their switch
+ * brings fewer trees. */
 static void
 count_slots(struct rooted *p)
 {
