@@ -32,7 +32,7 @@ struct rooted {
 	int turn;		/* at which server those begin that send */
 	int *slots, *need;	/* of each uplink: trees that it has room for each way; that have to enter there */
 	int64_t *room;		/* of each rank: hops that it may send over its switch */
-	int *n_entries, *n_sends;	/* of each server, in all trees: hops that enter it; hops that it has room for */
+	int *n_entries, *n_sends;	/* of each server, in all trees: hops that enter it; that it has room for */
 	int *entries, *sends;	/* [tree * servers + server]: likewise, in this tree */
 	bool *direct;		/* of each tree: it leaves the root over its uplinks alone */
 	int n_hops;
