@@ -40,8 +40,8 @@ Status pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing 
 
 /* Broadcast, reduce, scatter or gather over a cluster of servers with a switch each, for the last two equal ones,
  * without a table of all pairs of ranks (rooted.c). bound: of the same request. *out: at a rate near the bound, if it
- * is not at the bound; NULL where the machine is another one, or none are found. Random: none. Cost: that of writing its
- * edges down, and of flows of the hops between servers, seconds at most. */
+ * is not at the bound; NULL where the machine is another one, or none are found. Random: none. Cost: that of writing
+ * its edges down, and of flows of the hops between servers, seconds at most. */
 Status pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
 /* *serves: whether the machine is such a one, for a collective of these. */
 Status pack_rooted_serves(Ctx *ctx, const Topology *topo, Collective coll, bool *serves);
