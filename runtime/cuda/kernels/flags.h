@@ -199,7 +199,7 @@ move_list(struct block *b, enum operation op, struct waiting *w)
 		for (int i = 0; i < b->n_strips; i++) {
 			struct strip *s = &b->strip[i];
 			int32_t chunk = s->chunk;
-			if (chunk == s->n_chunks)
+			if (strip_is_done(b, i, chunk))
 				continue;
 			left = true;
 			bool known = !alone && hear_block(&s->missed) != round;

@@ -168,6 +168,18 @@ signature_of(const struct block *b, const struct lane *lane)
 	return &((struct gpu_flag *)lane->ready)->signature[b->number & 1];
 }
 
+/* Of strip i of the list, of which `chunk` chunks are done. How many a strip has of a block that is passed on, is
+ * written while others may ask this for its first chunk; it has one at least. */
+FN bool
+strip_is_done(const struct block *b, int i, int32_t chunk)
+{
+#ifdef KERNEL_UNEVEN
+	if (chunk == 0 && i < b->n_tasks)
+		return false;
+#endif
+	return chunk == b->strip[i].n_chunks;
+}
+
 #ifdef KERNEL_UNEVEN
 #define signature_to_set(b, s) ((b)->call.signature ^ (uint64_t)(s)->count)
 
