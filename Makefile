@@ -197,7 +197,7 @@ $(B)/src/base/file.o $(B)/src/base/pool.o: FRAME = 8192
 $(B)/runtime/perf/data.o: FRAME = 40960
 LIMIT_FRAME = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/%,$<),,-Wframe-larger-than=$(FRAME))
 
-# Kernels: a module for each type of elements and two that only move, as PTX, which a GPU's driver compiles. clang makes it
+# Kernels: a module for each type of elements and one that only moves, as PTX, which a GPU's driver compiles. clang makes it
 # for the oldest GPUs that matter, and so for all, and once more for those whose fences are shorter: of nvcc, each version has
 # given up some, and what it makes needs as new a driver. Without either, libblink has no kernels. In files of their own, so
 # that they are built once for all sanitizers.
@@ -210,11 +210,11 @@ KERNEL_TYPES := $(shell sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' $(TYPE
 MULTICAST_SRC = $(wildcard runtime/cuda/kernels/multicast.*) runtime/cuda/multicast_call.h
 KERNEL_SRC = $(filter-out $(MULTICAST_SRC), $(wildcard runtime/cuda/kernels/*)) runtime/cuda/device.h $(TYPES_H) runtime/include/blink_float.h
 KERNEL_INCLUDE = -Iruntime/include -Iruntime -Iruntime/cuda
-KERNEL_TYPE = $(if $(filter uneven,$(1)),-DKERNEL_UNEVEN,$(if $(filter-out move,$(1)),-DKERNEL_TYPE=$(1)))
+KERNEL_TYPE = $(if $(filter-out move,$(1)),-DKERNEL_TYPE=$(1))
 PTX_BY_clang = $(CLANG) -x cuda --cuda-device-only --cuda-gpu-arch=sm_$(or $(PTX_KIND),60) -nocudainc -nocudalib -Wno-unknown-cuda-version \
 	-Wall -Wextra $(WERROR) -O3 -ffp-contract=off -S
 PTX_BY_nvcc = $(NVCC) -x cu -ptx $(if $(WERROR),-Werror all-warnings) -std=c++17 -O3 -fmad=false
-PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move uneven $(KERNEL_TYPES))))
+PTX = $(if $(filter clang nvcc,$(PTX_COMPILER)),$(addprefix $(PTX_DIR)/, $(addsuffix .ptx, move $(KERNEL_TYPES))))
 PTX_70 = $(if $(filter clang,$(PTX_COMPILER)),$(PTX:%.ptx=%.70.ptx))
 
 # One more for GPUs of capability 9.0, with instructions of PTX ISA 8.2, which assemblers know and compilers pass on: clang
@@ -470,7 +470,7 @@ $(B)/tests/oracle $(B)/tests/cost: $(B)/tests/%: tests/%.c $(B)/flags
 	$(call say,  CC      $<)$(CC) $(STRICT) -O1 -D_GNU_SOURCE -o $@ $<
 
 # The kernels as the virtual GPUs execute them, and the table of them.
-TWIN_OBJ = $(patsubst %,$(B)/tests/virtual_gpu/twins/%.o, move uneven $(KERNEL_TYPES) multicast table)
+TWIN_OBJ = $(patsubst %,$(B)/tests/virtual_gpu/twins/%.o, move $(KERNEL_TYPES) multicast table)
 $(TWIN_OBJ): TWIN_COMPILE = $(COMPILE) -Itests -Iruntime/cuda -fPIC -MMD -MP -c -o $@
 $(B)/tests/virtual_gpu/twins/table.o: tests/virtual_gpu/twins/table.c $(B)/flags
 	@mkdir -p $(@D)

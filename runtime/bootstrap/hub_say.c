@@ -111,7 +111,8 @@ hub_late(struct hub *h, int64_t patience)
 			at += snprintf(names + at, sizeof names - (size_t)at, "%s%d", missing > 1 ? ", " : "", r);
 		first = first < 0 ? r : first;
 	}
-	if (patience >= TENTH)		/* the rank that asks may have come a little late itself */
+	/* The rank that asks may have come a little late itself. A frame may say anything. */
+	if (patience >= TENTH && patience <= INT64_MAX - TENTH)
 		patience = (patience + TENTH - 1) / TENTH * TENTH;
 	if (missing > NAMED)
 		snprintf(names + at, sizeof names - (size_t)at, " and %d more", missing - NAMED);

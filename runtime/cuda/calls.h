@@ -4,7 +4,7 @@
 
 #include "cuda/gpu.h"
 
-enum { GPU_MODULES = 14, GPU_TEXTS = 32 };
+enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
 
 /* The program of a plan. */
 struct gpu_table {

@@ -65,6 +65,7 @@ enum {
 	GPU_DEALS = 3,			/* of tasks: with several readers, with one, with none */
 	GPU_THREADS = 512,		/* of a block, at most; of these its last */
 	GPU_SETTERS = 32,		/* set flags (kernels/flags.h) */
+	GPU_CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* bytes: a vector of each thread that moves data */
 	GPU_MESSAGES = 96,		/* of one launch */
 	GPU_DIFFERS_MESSAGE = 1 << 30
 };
@@ -176,7 +177,7 @@ struct gpu_measure {
 enum {
 	GPU_MEASURED_FENCES = 4,
 	GPU_MEASURED_CHUNKS = 2,
-	GPU_MEASURED_BYTES = 4 * 16 * (GPU_THREADS - GPU_SETTERS)	/* of a chunk: 4 vectors of each thread */
+	GPU_MEASURED_BYTES = 4 * GPU_CHUNK_SHORT	/* of a chunk */
 };
 
 /* What a rank has in its memory for each other, where copy engines are used. */
@@ -197,8 +198,8 @@ struct gpu_partner {
 /* Parameters of a kernel, by value: at most 4 KiB. A kernel has a block for each strip, of one task after the other,
  * and blocks without a strip help to copy the own block; or, where `turns` is set, each block b has the strips b,
  * b + blocks, b + 2 blocks ... and takes turns with them. With `order`, strips are dealt out otherwise: see
- * kernels/strips.h. Short segments have fewer strips than `width`: where tasks
- * are few enough, those that are empty are none. */
+ * kernels/strips.h. Short segments have fewer strips than `width`: where tasks are few enough, those that are empty
+ * are none. */
 struct gpu_call {
 	struct gpu_program program;
 	struct gpu_state *state;
@@ -319,8 +320,7 @@ struct gpu_exchange {
 
 /* Entries of the modules: one module for each type, of entries blink_TYPE_OP for the operations sum, prod, max and min
  * ("blink_float32_sum", names of types as of blink_device.h); and a module "move" of blink_move, for collectives that
- * do not reduce, of blink_copies_begin and blink_copies_end, of blink_messages, and of blink_measure; and "uneven" of
- * blink_uneven, for an alltoall whose blocks differ in length. The parameter is a struct gpu_call, of blink_messages a
- * struct gpu_exchange, of blink_measure a struct gpu_measure. */
+ * do not reduce, of blink_copies_begin and blink_copies_end, of blink_messages, and of blink_measure. The parameter is
+ * a struct gpu_call, of blink_messages a struct gpu_exchange, of blink_measure a struct gpu_measure. */
 
 #endif

@@ -249,9 +249,7 @@ find_kernel(struct gpu *g, const struct call *call, CUfunction *out, struct blin
 	bool reduces = collective_reduces(call->coll);
 	const char *module = reduces ? types[r->type] : "move";
 	int op = reduces ? r->op : 0;
-	if (call->uneven)
-		return gpu_function(g, "uneven", 0, out, err);
-	if (gpu_generated_function(g, call->plan, module, op, out, err) != blinkSuccess || *out)
+	if (!call->uneven && (gpu_generated_function(g, call->plan, module, op, out, err) != blinkSuccess || *out))
 		return err->code;
 	return gpu_function(g, module, op, out, err);
 }

@@ -52,8 +52,8 @@ entry_name(const char *module, int which, char *out, size_t size)
 {
 	if (strcmp(module, "move") == 0)
 		snprintf(out, size, "%s", moves[which]);
-	else if (strcmp(module, "multicast") == 0 || strcmp(module, "uneven") == 0)
-		snprintf(out, size, "blink_%s", module);
+	else if (strcmp(module, "multicast") == 0)
+		snprintf(out, size, "blink_multicast");
 	else
 		snprintf(out, size, "blink_%s_%s", module, gpu_ops[which]);
 }
@@ -141,7 +141,7 @@ load(struct gpu *g, struct loaded *l, struct blink_error *err)
 			n_cubins++;
 		else
 			load_ptx(g, m, k, capability, err);
-		int functions = strcmp(k->name, "move") == 0 ? GPU_FUNCTIONS : strcmp(k->name, "uneven") == 0 ? 1 : 4;
+		int functions = strcmp(k->name, "move") == 0 ? GPU_FUNCTIONS : 4;
 		for (int i = 0; i < functions && err->code == blinkSuccess; i++)
 			find_function(g, l, m, k->name, i, err);
 	}

@@ -49,8 +49,7 @@ enum {
 	HUB_STRIPS = 6,			/* of a hub, each with a block of its own, that are enough */
 	MESSAGE_COST = 80 << 10,	/* bytes: t0 R of messages, which set their flags themselves; assumed */
 	COST_MOST = 4 << 20,
-	CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* a vector of each thread that moves data */
-	CHUNK_ROUND = 4 * CHUNK_SHORT,
+	CHUNK_ROUND = 4 * GPU_CHUNK_SHORT,
 	CHUNK_MOST = 3 * CHUNK_ROUND,
 	MESSAGE_STRIP = 128 << 10,	/* bytes that are worth a channel: less, and blocks take turns in alltoalls */
 	MESSAGE_SHORT = 16 * GPU_THREADS,
@@ -61,7 +60,7 @@ enum {
 	TURNS = 16,			/* strips of a block, at most, unless segments are more */
 	TURNS_GAIN = 20,		/* shorter strips are worth a 20th of the time */
 	TURN_LOOKS = 4,			/* looks at flags are for all strips of a block: chunks cost a 4th, or more */
-	ALONE_GAIN = 10,			/* turns are worth a 10th */
+	ALONE_GAIN = 10,		/* turns are worth a 10th */
 	UNIT = 16,			/* bytes that a thread moves at once */
 	LINE_BYTES = 128
 };
@@ -110,7 +109,6 @@ strip_of_hub(const struct gpu_asked *asked)
 	int64_t hub = 2 * (int64_t)(asked->n_ranks - 1), lanes = hub + 2 * (int64_t)(asked->segments - 1);
 	return (int64_t)((Wide)asked->longest * lanes / ((int64_t)asked->blocks * hub)) + 1;
 }
-
 
 /* Of a rank, of this length; where segments are not known, at least. */
 static int64_t
@@ -254,8 +252,8 @@ chunk_of(const struct gpu_asked *asked, int64_t strip, int64_t most)
 	int64_t best = root_of(least(strip, (int64_t)1 << 40) / hops * free);
 	best = least(best, t0 * share / 1000 * alone / (alone - share));
 	best = greatest(best, cost->fence_ns * share / 4000);
-	int64_t of = least(best, most) < CHUNK_ROUND ? CHUNK_SHORT : CHUNK_ROUND;
-	return between(CHUNK_SHORT, (best + of / 2) / of * of, least(CHUNK_MOST, most / of * of));
+	int64_t of = least(best, most) < CHUNK_ROUND ? GPU_CHUNK_SHORT : CHUNK_ROUND;
+	return between(GPU_CHUNK_SHORT, (best + of / 2) / of * of, least(CHUNK_MOST, most / of * of));
 }
 
 /* Rings and packets are of other memory: `ring_share` is what slots have to fit into. */

@@ -30,12 +30,11 @@ gpu_uneven_plan(struct gpu *g, struct call *call, bool *by_messages, struct blin
 	return *by_messages ? call_to_messages(call, self->rank, self->n_ranks, err) : blinkSuccess;
 }
 
-/* Does a block of n elements have no more strips and chunks than can be counted? The shortest chunk is a vector of each
- * thread that moves data. */
+/* Do strips of a block of n elements have no more chunks than flags can count? */
 static bool
 is_counted(const struct gpu_call *p, int64_t n)
 {
-	int64_t shortest = 16 * (GPU_THREADS - GPU_SETTERS) / p->size;
+	int64_t shortest = GPU_CHUNK_SHORT / p->size;
 	int64_t chunk = p->chunk < shortest ? p->chunk : shortest;
 	return n >> GPU_COUNT_BITS == 0 && n / p->width / chunk < GPU_CHUNKS_MAX - 1;
 }

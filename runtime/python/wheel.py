@@ -87,7 +87,7 @@ def main(version: str, library: str, folder: str, *licenses: str) -> None:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = (0o755 if ".so" in name else 0o644) << 16
-            archive.writestr(entry, data)
+            archive.writestr(entry, data, compresslevel=9)
     new.replace(target)
     print(target)
 

@@ -3,9 +3,9 @@
 
 usage: sass.py TYPE < listing
 
-TYPE is that of the module, or "move", "uneven" or "multicast". A line for each function that is wrong, and what is
-wrong. Fences are of acquire and release, which GPUs of capability 7.0 and later have, and what a block shares is
-accessed as shared memory.
+TYPE is that of the module, or "move" or "multicast". A line for each function that is wrong, and what is wrong. Fences
+are of acquire and release, which GPUs of capability 7.0 and later have, and what a block shares is accessed as shared
+memory.
 
 A group are the loads of 16 bytes of a stretch without branches, up to the first instruction that needs what one of them
 loads; where ptxas gives two loads one register, the second needs it, too. In the pass over whole vectors
@@ -77,7 +77,7 @@ def wrong_of(name, lines, kind):
     at_once = 2 if kind.endswith("int8") or kind.startswith("float8") else 4
     sizes, text = list(groups_of(lines)), "".join(lines)
     whole = sum(size >= at_once for size in sizes)
-    want = 4 if name.startswith(f"blink_{kind}_") else 3 if name in ("blink_move", "blink_uneven") else 0
+    want = 4 if name.startswith(f"blink_{kind}_") else 3 if name == "blink_move" else 0
     if name == "blink_multicast":       # and of those that a switch adds, of three types
         want = 3 + 3
     if whole < want:
@@ -104,7 +104,7 @@ def main():
         seen += name.startswith("blink_")
         for wrong in wrong_of(name, lines, sys.argv[1]):
             print(f"{name}: {wrong}")
-    want = 1 if sys.argv[1] in ("multicast", "uneven") else 4
+    want = {"move": 5, "multicast": 1}.get(sys.argv[1], 4)
     if seen != want:
         print(f"{seen} kernels, want {want}")
 

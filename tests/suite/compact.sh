@@ -151,7 +151,7 @@ expect_exit "without one of 4104 GPUs" 4 "$blinkc" --synthetic "server:513 gpu:8
 	-c gather -o "$work/x.json"
 expect "without one: what it says" grep -qF \
 	"gather over 4103 GPUs: want at most 4096, or equal servers with a switch" "$work/err"
-# A tree of a root need not enter all servers alike.
+# Over more than 4096 GPUs, servers of a broadcast or reduce may differ.
 near "without one of 4104 GPUs" "server:513 gpu:8 switch:300 net:25 rails" broadcast 1 --without s5/gpu3
 [ ! "$full" ] || near "36863 GPUs" "server:512 gpu:72 switch:900 net:50 rails" reduce 1 --without s4/gpu5
 

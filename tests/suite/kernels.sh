@@ -11,7 +11,7 @@ clang=${CLANG:-$(command -v clang || true)} nvcc=${NVCC:-$(command -v nvcc || tr
 beside() { command -v "$1" || { [ "$2" ] && ls "$(dirname "$2")/$1" 2>/dev/null; } || true; }
 ptxas=$(beside ptxas "$nvcc")
 nvdisasm=${NVDISASM:-$(beside nvdisasm "$ptxas")}
-all="move uneven $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
+all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/blink_types.h | tr '\n' ' ')"
 
 # some LIST...: in the quick test the first
 some() { if [ "$full" ]; then printf '%s\n' "$@"; else echo "$1"; fi; }
@@ -21,18 +21,14 @@ compiles() {
 	local name=$1 type=$2 source=module
 	shift 2
 	[ "$type" != multicast ] || source=multicast
-	case $type in
-	move | multicast) ;;
-	uneven) set -- "$@" -DKERNEL_UNEVEN ;;
-	*) set -- "$@" "-DKERNEL_TYPE=$type" ;;
-	esac
+	[ "$type" = move ] || [ "$type" = multicast ] || set -- "$@" "-DKERNEL_TYPE=$type"
 	# shellcheck disable=SC2086 # flags
 	expect "$name" "$@" $include -o "$work/$type.ptx" "runtime/cuda/kernels/$source.cu"
 }
 
 for arch in $(some sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86); do
 	[ "$clang" ] || { skip "no clang"; break; }
-	for type in ${full:+move uneven} float32 multicast; do
+	for type in ${full:+move} float32 multicast; do
 		compiles "$type by clang for $arch" "$type" "$clang" -x cuda --cuda-device-only \
 			"--cuda-gpu-arch=$arch" \
 			-nocudainc -nocudalib -Wno-unknown-cuda-version -Wall -Wextra -Werror -O3 -ffp-contract=off -S
@@ -41,7 +37,7 @@ done
 # shellcheck disable=SC2046 # names
 for arch in $(if [ "$nvcc" ]; then some $("$nvcc" --list-gpu-arch); else echo none; fi); do
 	[ "$nvcc" ] || { skip "no nvcc"; break; }
-	for type in move ${full:+uneven float16} multicast; do
+	for type in move ${full:+float16} multicast; do
 		compiles "$type by nvcc for $arch" "$type" "$nvcc" -x cu -ptx "-arch=$arch" -Werror all-warnings \
 			-std=c++17 -O3 -fmad=false
 	done
@@ -100,7 +96,7 @@ else
 	made=" $(sed -n 's/^CUBINS_all = //p' Makefile) "
 	# shellcheck disable=SC2086 # names
 	for arch in $([ "$full" ] && some $archs || { head -1; tail -1; } <<<"$archs"); do
-		types="${full:+move uneven }float32"
+		types="${full:+move }float32"
 		[[ ! $full || $made != *" ${arch#sm_} "* ]] || types=$all
 		for type in $types; do assembled "$type$later" "$type" "$arch"; done
 	done

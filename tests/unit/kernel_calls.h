@@ -32,16 +32,6 @@ struct call {
 };
 
 static const struct virtual_kernel *
-kernel_named(const char *name)
-{
-	for (const struct virtual_kernel *k = virtual_gpu_kernels; k->name; k++)
-		if (strcmp(k->name, name) == 0)
-			return k;
-	printf("Bail out! no %s\n", name);
-	exit(1);
-}
-
-static const struct virtual_kernel *
 kernel_of(int type, int op)
 {
 	static const char *const types[] = {
@@ -54,7 +44,11 @@ kernel_of(int type, int op)
 	char name[64] = "blink_move";
 	if (op != NO_OP)
 		snprintf(name, sizeof name, "blink_%s_%s", types[type], ops[op]);
-	return kernel_named(name);
+	for (const struct virtual_kernel *k = virtual_gpu_kernels; k->name; k++)
+		if (strcmp(k->name, name) == 0)
+			return k;
+	printf("Bail out! no %s\n", name);
+	exit(1);
 }
 
 static char *
@@ -185,6 +179,35 @@ choose_parts(const struct plan *plan, int64_t count, int64_t *part_end)
 		part_end[i] = part_end[i] < part_end[i - 1] ? part_end[i - 1] : part_end[i];
 }
 
+/* Blocks take turns where there would be too many fibers. */
+static void
+choose_threads(struct call *c, struct gpu_call *all)
+{
+	int tasks = 0;
+	for (int r = 0; r < c->plan->n; r++)
+		tasks += c->plan->of[r]->n_tasks;
+	all->turns = all->turns || tasks * all->width > 256;
+	c->threads = 1 + (unsigned)below(all->turns || tasks * all->width < 64 ? 4 : 2);
+}
+
+/* All that a rank is given but its buffers. counts: its strips, in some order. */
+static void
+give_rank(struct call *c, struct gpus *g, int r, const struct gpu_call *all, bool counts)
+{
+	struct gpu_call *given = &c->given[r];
+	int n_tasks = c->plan->of[r]->n_tasks;
+	*given = *all;
+	if (counts)
+		choose_order(c, r, given);
+	int strips = counts && given->counted ? GPU_FIRST(given, n_tasks) : n_tasks * all->width;
+	given->program = c->plan->program[r];
+	given->state = g->state[r];
+	given->status = &g->status[r];
+	given->rank = r;
+	c->blocks[r] = (unsigned)(all->turns ? 1 + strips / GPU_TASKS_OF_BLOCK + below(3) : strips + below(3));
+	c->blocks[r] += c->blocks[r] == 0;
+}
+
 /* op: above blinkAvg a sum of values times a factor; above that, by one that is in memory. */
 static struct call *
 new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t count, bool packets, int turns)
@@ -213,24 +236,10 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 		if (!in_memory)
 			memcpy(&all.scale, &c->reduction.scale, sizeof all.scale);
 	}
-	int tasks = 0;
+	choose_threads(c, &all);
 	bool counts = below(2);
-	for (int r = 0; r < g->n; r++)
-		tasks += plan->of[r]->n_tasks;
-	all.turns = all.turns || tasks * all.width > 256;
-	c->threads = 1 + (unsigned)below(all.turns || tasks * all.width < 64 ? 4 : 2);
 	for (int r = 0; r < g->n; r++) {
-		c->given[r] = all;
-		if (counts)
-			choose_order(c, r, &c->given[r]);
-		int strips = counts && c->given[r].counted ? GPU_FIRST(&c->given[r], plan->of[r]->n_tasks) :
-		    plan->of[r]->n_tasks * all.width;
-		c->given[r].program = plan->program[r];
-		c->given[r].state = g->state[r];
-		c->given[r].status = &g->status[r];
-		c->given[r].rank = r;
-		c->blocks[r] = (unsigned)(all.turns ? 1 + strips / GPU_TASKS_OF_BLOCK + below(3) : strips + below(3));
-		c->blocks[r] += c->blocks[r] == 0;
+		give_rank(c, g, r, &all, counts);
 		make_buffers(c, r);
 		if (in_memory)
 			c->given[r].scalar = memcpy(new_buffer(c, r, (size_t)all.size, below(2)), &scalar,

@@ -68,31 +68,20 @@ uneven_call(struct gpus *g, const struct plan *plan, int type)
 	struct call *c = zeroed(sizeof *c);
 	struct gpu_call all = { .count = 1000, .signature = random64() | 1, .n_ranks = g->n, .n_parts = 1 };
 	int64_t count[MAX_RANKS][MAX_RANKS];
-	int tasks = 0;
 	c->plan = plan;
 	c->count = all.count;
 	c->as_wanted = true;
 	reduction_make(type, blinkSum, g->n, &c->reduction);
-	c->kernel = kernel_named("blink_uneven");
+	c->kernel = kernel_of(type, NO_OP);
 	all.size = (int32_t)c->reduction.size;
 	all.part_end[0] = all.count;
 	choose_protocol(c, &all, false, -1);
-	for (int r = 0; r < g->n; r++) {
-		tasks += plan->of[r]->n_tasks;
+	choose_threads(c, &all);
+	for (int r = 0; r < g->n; r++)
 		for (int k = 0; k < g->n; k++)
 			count[r][k] = random_block();
-	}
-	all.turns = all.turns || tasks * all.width > 256;
-	c->threads = 1 + (unsigned)below(all.turns || tasks * all.width < 64 ? 4 : 2);
 	for (int r = 0; r < g->n; r++) {
-		int strips = plan->of[r]->n_tasks * all.width;
-		c->given[r] = all;
-		c->given[r].program = plan->program[r];
-		c->given[r].state = g->state[r];
-		c->given[r].status = &g->status[r];
-		c->given[r].rank = r;
-		c->blocks[r] = (unsigned)(all.turns ? 1 + strips / GPU_TASKS_OF_BLOCK + below(3) : strips + below(3));
-		c->blocks[r] += c->blocks[r] == 0;
+		give_rank(c, g, r, &all, false);
 		make_blocks(c, r, count);
 	}
 	fill_want(c);

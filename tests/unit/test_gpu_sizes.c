@@ -212,8 +212,8 @@ layouts_fit(void)
 	return good;
 }
 
-/* The trees of an allreduce over a DGX-1V, in 24ths: how many strips there are on so many blocks, and *most: what the
- * fullest block has to move, by what all have on the average. */
+/* Trees of an allreduce over a DGX-1V, in 24ths of the message: the number of strips, for this number of blocks. *most:
+ * elements that the fullest block moves, divided by the mean of all blocks. */
 static int
 strips_on(int blocks, double *most)
 {

@@ -16,6 +16,11 @@ enum { MOVES = 1, ELEMENT_BYTES = 16 };
 #define divide(a, by) (a)
 #endif
 
+/* Blocks that differ in length: only what moves, and is not generated for a schedule. */
+#if !defined KERNEL_TYPE && !defined GENERATED
+#define TAKES_BLOCKS
+#endif
+
 /* Loops over lanes: where their number is known, the compiler sees whether to unroll them. The one over the sources of
  * AT_ONCE vectors it never unrolls: it would take more registers than a block of GPU_THREADS has. */
 #ifdef GENERATED
@@ -59,9 +64,9 @@ struct strip {
 	uint8_t shape;			/* of the task; 0: any */
 	int32_t held;			/* its first lane in block.held; -1: they are not there */
 	int32_t empty, empty_end;	/* empty strips of its segment: it leaves word that nobody reads them */
-#ifdef KERNEL_UNEVEN
+#ifdef TAKES_BLOCKS
 	int32_t task;
-	int64_t count;			/* elements of its block; -1: not known yet */
+	int64_t count;			/* elements of its block, where blocks differ; -1: not known yet */
 #endif
 };
 

@@ -1,8 +1,8 @@
-/* A module: the kernels of one type, KERNEL_TYPE; without one, those that only move, or with KERNEL_UNEVEN the one for
- * blocks that differ in length. Compiled once for each: for GPUs, and as C for their twins. */
+/* A module: the kernels of one type, KERNEL_TYPE; without one, those that only move. Compiled once for each type: for
+ * GPUs, and as C for their twins. */
 #include "kernels/collective.h"
 #include "kernels/entry.h"
-#if !defined KERNEL_TYPE && !defined KERNEL_UNEVEN
+#ifndef KERNEL_TYPE
 #include "kernels/copies.h"
 #include "kernels/measure.h"
 #include "kernels/messages.h"
@@ -15,8 +15,6 @@ KERNEL(NAMED(KERNEL_TYPE, sum), gpu_call, block, run_collective(&memory_of(block
 KERNEL(NAMED(KERNEL_TYPE, prod), gpu_call, block, run_collective(&memory_of(block), &given, PROD))
 KERNEL(NAMED(KERNEL_TYPE, max), gpu_call, block, run_collective(&memory_of(block), &given, MAX))
 KERNEL(NAMED(KERNEL_TYPE, min), gpu_call, block, run_collective(&memory_of(block), &given, MIN))
-#elif defined KERNEL_UNEVEN
-KERNEL(blink_uneven, gpu_call, block, run_collective(&memory_of(block), &given, SUM))
 #else
 KERNEL(blink_move, gpu_call, block, run_collective(&memory_of(block), &given, SUM))
 KERNEL(blink_measure, gpu_measure, block, run_measure(&memory_of(block), &given))

@@ -36,12 +36,27 @@ load_task(const struct block *b, int task_number, struct gpu_task *t)
 #endif
 
 /* Where a strip's data are, and how long it is. */
-#ifdef KERNEL_UNEVEN
-/* Both ends of a lane cut a block alike, by its length alone. */
+FN void
+place_strip(const struct block *b, const struct gpu_task *t, struct strip *s)
+{
+	const struct gpu_call *c = &b->call;
+	int64_t part = t->part > 0 ? c->part_end[t->part - 1] : 0, n = c->part_end[t->part] - part;
+	int64_t begin = part_of(t->begin, t->begin_of, n), end = part_of(t->end, t->end_of, n);
+	int64_t first = least(begin + s->number * c->strip, end), last = least(first + c->strip, end);
+	s->own = t->own ? c->send + (t->send_block * c->count + part + first) * c->size : NULL;
+	s->output = t->output ? c->recv + (t->recv_block * c->count + part + first) * c->size : NULL;
+	s->bytes = (last - first) * c->size;
+	s->chunk_bytes = c->slots ? c->chunk * c->size : s->bytes;
+	s->n_chunks = s->bytes == 0 ? 0 : c->slots == 0 ? 1
+	    : (int32_t)quotient_of((uint64_t)(s->bytes + s->chunk_bytes - 1), (uint64_t)s->chunk_bytes);
+}
+
+#ifdef TAKES_BLOCKS
+/* Of blocks that differ in length. Both ends of a lane find the same strips and chunks, since these follow from the length of the block alone. */
 FN void
 cut_strip(const struct block *b, const struct gpu_task *t, int64_t count, struct strip *s)
 {
-	enum { LINE = 128, CHUNKS = 8, CHUNK = VECTOR * (GPU_THREADS - GPU_SETTERS) };
+	enum { LINE = 128, CHUNKS = 8, CHUNK = GPU_CHUNK_SHORT };
 	const struct gpu_call *c = &b->call;
 	int64_t begin = part_of(t->begin, t->begin_of, count), end = part_of(t->end, t->end_of, count);
 	int64_t line = LINE / c->size, strip = quotient_of((uint64_t)(end - begin + c->width - 1), (uint64_t)c->width);
@@ -59,7 +74,7 @@ cut_strip(const struct block *b, const struct gpu_task *t, int64_t count, struct
 
 /* What is passed on is not known before it comes. */
 FN void
-place_strip(const struct block *b, int task_number, const struct gpu_task *t, struct strip *s)
+place_uneven(const struct block *b, int task_number, const struct gpu_task *t, struct strip *s)
 {
 	const struct gpu_blocks *blocks = b->call.blocks;
 	s->task = task_number;
@@ -74,22 +89,10 @@ place_strip(const struct block *b, int task_number, const struct gpu_task *t, st
 	s->n_chunks = 1;
 	s->count = -1;
 }
+#define is_uneven(b) ((b)->call.blocks != NULL)
 #else
-FN void
-place_strip(const struct block *b, int task_number, const struct gpu_task *t, struct strip *s)
-{
-	const struct gpu_call *c = &b->call;
-	(void)task_number;
-	int64_t part = t->part > 0 ? c->part_end[t->part - 1] : 0, n = c->part_end[t->part] - part;
-	int64_t begin = part_of(t->begin, t->begin_of, n), end = part_of(t->end, t->end_of, n);
-	int64_t first = least(begin + s->number * c->strip, end), last = least(first + c->strip, end);
-	s->own = t->own ? c->send + (t->send_block * c->count + part + first) * c->size : NULL;
-	s->output = t->output ? c->recv + (t->recv_block * c->count + part + first) * c->size : NULL;
-	s->bytes = (last - first) * c->size;
-	s->chunk_bytes = c->slots ? c->chunk * c->size : s->bytes;
-	s->n_chunks = s->bytes == 0 ? 0 : c->slots == 0 ? 1
-	    : (int32_t)quotient_of((uint64_t)(s->bytes + s->chunk_bytes - 1), (uint64_t)s->chunk_bytes);
-}
+#define is_uneven(b) false
+#define place_uneven(b, task_number, t, s) ((void)(task_number))
 #endif
 
 /* Strip `number` of a task. */
@@ -100,7 +103,10 @@ make_strip(const struct block *b, int task_number, int number, struct strip *s)
 	struct gpu_task t;
 	load_task(b, task_number, &t);
 	s->number = number;
-	place_strip(b, task_number, &t, s);
+	if (is_uneven(b))
+		place_uneven(b, task_number, &t, s);
+	else
+		place_strip(b, &t, s);
 	s->from = t.from;
 	s->to = t.to;
 	s->n_from = t.n_from;
@@ -173,19 +179,15 @@ signature_of(const struct block *b, const struct lane *lane)
 FN bool
 strip_is_done(const struct block *b, int i, int32_t chunk)
 {
-#ifdef KERNEL_UNEVEN
-	if (chunk == 0 && i < b->n_tasks)
+	if (is_uneven(b) && chunk == 0 && i < b->n_tasks)
 		return false;
-#endif
 	return chunk == b->strip[i].n_chunks;
 }
 
-#ifdef KERNEL_UNEVEN
-#define signature_to_set(b, s) ((b)->call.signature ^ (uint64_t)(s)->count)
-
-/* With it comes the length of the block. Each strip has one source at most, so that one thread alone is here. */
+#ifdef TAKES_BLOCKS
+/* With the signature comes the length of the block. Each strip has one source at most, so that one thread is here. */
 FN bool
-signature_fits(const struct block *b, struct strip *s, uint64_t found, int32_t peer)
+length_fits(const struct block *b, struct strip *s, uint64_t found, int32_t peer)
 {
 	struct gpu_task t;
 	uint64_t count = found ^ b->call.signature;
@@ -203,18 +205,22 @@ signature_fits(const struct block *b, struct strip *s, uint64_t found, int32_t p
 	cut_strip(b, &t, (int64_t)count, s);
 	return true;
 }
+
+#define signature_to_set(b, s) ((b)->call.signature ^ (is_uneven(b) ? (uint64_t)(s)->count : 0))
 #else
+#define length_fits(b, s, found, peer) ((void)(s), true)
 #define signature_to_set(b, s) ((b)->call.signature)
+#endif
 
 FN bool
-signature_fits(const struct block *b, const struct strip *s, uint64_t found, int32_t peer)
+signature_fits(const struct block *b, struct strip *s, uint64_t found, int32_t peer)
 {
-	(void)s;
+	if (is_uneven(b))
+		return length_fits(b, s, found, peer);
 	if (found != b->call.signature)
 		peer_differs(b->call.status, peer);
 	return found == b->call.signature;
 }
-#endif
 
 /* Lanes of the first `n` strips, as many strips as have room, by all threads. A barrier comes after. */
 FN void

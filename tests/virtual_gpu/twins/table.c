@@ -10,7 +10,6 @@
 	void blink_##name##_min(const void *parameter);
 BLINK_TYPE_LIST(DECLARE, 0)
 void blink_move(const void *parameter);
-void blink_uneven(const void *parameter);
 void blink_copies_begin(const void *parameter);
 void blink_copies_end(const void *parameter);
 void blink_messages(const void *parameter);
@@ -27,7 +26,6 @@ void blink_multicast(const void *parameter);
 const struct virtual_kernel virtual_gpu_kernels[] = {
 	BLINK_TYPE_LIST(LIST, 0)
 	COLLECTIVE(blink_move)
-	COLLECTIVE(blink_uneven)
 	COLLECTIVE(blink_copies_begin)
 	COLLECTIVE(blink_copies_end)
 	{ "blink_messages", sizeof(struct gpu_exchange), GPU_THREADS, blink_messages },

@@ -189,7 +189,7 @@ place_entries(struct rooted *p, int *hops)
 
 /* ---- who sends ---- */
 
-/* Hops that server s sends in tree t: at most as many as it has left, and so many that others send those to itself. */
+/* Hops that server s sends in tree t: at most as many as it has left, and no more than lead to other servers. */
 static int
 senders_share(const struct rooted *p, int t, int s, const int *hops, int left, int need)
 {
