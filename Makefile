@@ -250,7 +250,7 @@ $(PTX_DIR)/kinds: always
 	@echo '$(CUBIN_KINDS)' | cmp -s - $@ || echo '$(CUBIN_KINDS)' >$@
 
 # Without comments and blanks, which are a third.
-SHORTEN_PTX = sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; /^$$/d'
+SHORTEN_PTX = sed 's|[ \t]*//.*||; s/^[ \t]*//; s/[ \t][ \t]*/ /g; s/, /,/g; /^$$/d'
 $(PTX_70): private PTX_KIND = 70
 $(PTX) $(PTX_70): $(PTX_DIR)/%.ptx: $(KERNEL_SRC) $(PTX_DIR)/flags
 	@mkdir -p $(@D)

@@ -52,7 +52,8 @@ place_strip(const struct block *b, const struct gpu_task *t, struct strip *s)
 }
 
 #ifdef TAKES_BLOCKS
-/* Of blocks that differ in length. Both ends of a lane find the same strips and chunks, since these follow from the length of the block alone. */
+/* Of blocks that differ in length. Both ends of a lane find the same strips and chunks, since these follow from the
+ * length of the block alone. */
 FN void
 cut_strip(const struct block *b, const struct gpu_task *t, int64_t count, struct strip *s)
 {

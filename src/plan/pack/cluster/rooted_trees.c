@@ -1,7 +1,7 @@
 /* Trees of a root from their hops between servers (rooted.c has the idea). In a server the ranks that a tree enters
- * send to the others. The number of hops that each sends, over all trees, has a limit, that of its link to the switch;
- * what is missing then is sent by ranks that have room left, and come first. Where a server sends in the tree, ranks that have to do so early come before them, from the
- * first entry:
+ * send to the others. The number of hops that each sends, over all trees, has a limit, by its link to the switch; what
+ * is missing then is sent by ranks that have room left, and come first. Where a server sends in the tree, ranks that
+ * have to do so early come before them, from the first entry:
  *
  *     entries a, b, with room for two each:   a -> c, d    b -> e, f    and of c, with room for two,   c -> g, h */
 #include "plan/pack/cluster/rooted_hops.h"
