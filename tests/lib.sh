@@ -44,6 +44,18 @@ expect() {
 	fi
 }
 
+# has NAME PATTERN [FILE]: a line of the file matches; without one, of what the last command of `expect` printed
+has() {
+	local file=${3:-$work/out}
+	if grep -qE -e "$2" "$file"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$file")"; fi
+}
+
+# A name that a suite does not define must not pass for a case that holds.
+command_not_found_handle() {
+	not_ok "$1: no such command"
+	return 127
+}
+
 # The verbs of blinkc, a line each, from its list of them.
 verbs() { "$blinkc" help | sed -nE 's/^  ([a-z]+ +| {9})([a-z-]+) .*/\2/p'; }
 

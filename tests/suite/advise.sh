@@ -4,7 +4,6 @@
 . tests/lib.sh
 
 v=topologies/dgx1v.xml
-has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$work/out")"; fi; }
 
 expect "DGX-1V: 3 to 5 GPUs" oracle losses "$blinkc" advise $v --sizes 3-5
 expect "DGX-1V: 2 to $([ "$full" ] && echo 8 || echo 3) GPUs, broadcast from the best root" \

@@ -49,8 +49,6 @@ does() {
 # same NAME FILE FILE
 same() { if cmp -s "$2" "$3"; then ok "$1"; else not_ok "$1: $(cmp "$2" "$3" 2>&1)"; fi; }
 
-# has NAME PATTERN FILE
-has() { if grep -qE -e "$2" "$3"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$3")"; fi; }
 
 # empty NAME FILE
 empty() { if [ -s "$2" ]; then not_ok "$1: $(head -c 300 "$2")"; else ok "$1"; fi; }

@@ -8,7 +8,6 @@ v=topologies/dgx1v.xml
 sizes=$([ "$full" ] && echo 2-8 || echo 2-3)
 every=8
 [ ! "$full" ] || every=1
-has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$work/out")"; fi; }
 
 expect "DGX-1V, $sizes GPUs" "$blinkc" batch $v --failures 1 -n "$sizes" --collectives allreduce,broadcast -o "$work/f"
 has "how many losses" '^failures    57 single losses: [0-9]+ schedules more; 8 of them change no job$'

@@ -4,7 +4,6 @@
 . tests/lib.sh
 
 abci=topologies/abci-2048.xml
-has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$work/out")"; fi; }
 worked() { expect "$1: as worked by hand" oracle hierarchy "$blinkc" best "${@:2}"; }
 
 worked "ABCI, 4 servers of 4" topologies/abci-rack.xml 0-15 134217728

@@ -65,7 +65,6 @@ cat >"$work/node.json" <<'END'
 END
 machine "host bridges" "$work/node.json"
 t="$work/all/host bridges.txt"
-has() { if grep -qE "$2" "$3"; then ok "$1"; else not_ok "$1: no line $2 in $3"; fi; }
 has "NODE over two CPUs joined by PCIe; other links back" '^b +NV2 +X +NODE +- ' "$t"
 has "no way leads through a GPU" '^d +- +- +PIX +X +- +-$' "$t"
 has "other links each way" '^nvlink +gpu - gpu +1 +3 x 25 / 2 x 20 ' "$t"

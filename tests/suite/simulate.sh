@@ -4,7 +4,6 @@
 . tests/lib.sh
 
 v=topologies/dgx1v.xml
-has() { if grep -qE -e "$2" "$work/out"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$work/out")"; fi; }
 same() { expect "$1: as the plain simulator" oracle simulated "$blinkc" "${@:2}"; }
 
 "$blinkc" -q $v -g 0-3,5 -o "$work/s.json"
