@@ -3,7 +3,8 @@
  *	gpu -n RANKS -c COLLECTIVE -b BYTES [-k CALLS] [-r ROOT]
  *
  * prints the seconds of the fastest of CALLS calls, and how many ms late a thread woke up on the average. COLLECTIVE
- * is broadcast, allgather, allreduce, alltoall, or sendrecv: what an alltoall moves, by messages of a group.
+ * is broadcast, allgather, allreduce, alltoall, alltoallv of equal lengths, or sendrecv: what an alltoall moves, by
+ * messages of a group.
  * BLINK_SCHEDULES has the schedule, which must be one of a file. Data are checked after the last call. While the
  * process was stopped, or the machine suspended, no time counts: that is when a thread that wakes up every 20 ms
  * did not for half a second. BYTES are of the message as blink-schedule(5) counts M. On virtual GPUs whose links
@@ -75,14 +76,14 @@ is_messages(const struct bench *b)
 static bool
 is_exchange(const struct bench *b)
 {
-	return is(b, "alltoall") || is_messages(b);
+	return is(b, "alltoall") || is(b, "alltoallv") || is_messages(b);
 }
 
 static blinkCollective_t
 number_of(const struct bench *b)
 {
 	return is(b, "allreduce") ? blinkCollAllReduce : is(b, "allgather") ? blinkCollAllGather
-	    : is(b, "alltoall") ? blinkCollAlltoAll : blinkCollBroadcast;
+	    : is(b, "alltoall") || is(b, "alltoallv") ? blinkCollAlltoAll : blinkCollBroadcast;
 }
 
 static blinkResult_t
@@ -99,6 +100,18 @@ exchange(const struct rank *me, size_t n, const char *send, char *recv, blinkCom
 	return blinkGroupEnd();
 }
 
+/* Lengths are equal, but no rank knows that of others. */
+static blinkResult_t
+uneven(const struct rank *me, size_t n, const char *send, char *recv, blinkComm_t comm, void *stream)
+{
+	size_t count[JOB_RANKS], at[JOB_RANKS];
+	for (int peer = 0; peer < me->n; peer++) {
+		count[peer] = n;
+		at[peer] = (size_t)peer * n;
+	}
+	return blinkAlltoAllv(send, count, at, recv, count, at, blinkFloat32, comm, stream);
+}
+
 static blinkResult_t
 call(const struct rank *me, const struct bench *b, size_t n, const void *send, void *recv, blinkComm_t comm,
     void *stream)
@@ -107,6 +120,8 @@ call(const struct rank *me, const struct bench *b, size_t n, const void *send, v
 		return blinkAllReduce(send, recv, n, blinkFloat32, blinkSum, comm, stream);
 	if (is(b, "allgather"))
 		return blinkAllGather(send, recv, n, blinkFloat32, comm, stream);
+	if (is(b, "alltoallv"))
+		return uneven(me, n, send, recv, comm, stream);
 	if (is(b, "alltoall"))
 		return blinkAlltoAll(send, recv, n, blinkFloat32, comm, stream);
 	if (is_messages(b))

@@ -12,7 +12,7 @@
 set -eu
 . tests/bench/gpu_run.sh
 usual=broadcast,allgather,allreduce,alltoall
-[ $# -gt 0 ] || set -- dgx1v:8:80 dgx1p:8:56 dgx2:16:80:$usual,sendrecv dgx-h100:8:132:$usual,sendrecv
+[ $# -gt 0 ] || set -- dgx1v:8:80:$usual,alltoallv dgx1p:8:56 dgx2:16:80:$usual,sendrecv dgx-h100:8:132:$usual,sendrecv
 export VIRTUAL_GPU_THREADS=2
 
 # One call of the schedule that was planned last, by BUILD.
@@ -21,7 +21,7 @@ one() {
 	seconds=$(awk -v n="$ranks" -v m="$mib" -v f="${SLOWER:-1}" \
 		'BEGIN { s = n * m * 0.025; print (s < 2 ? 2 : s) * f }')
 	scale=$(awk -v s="$seconds" -v r="$bound" -v b=$((mib << 20)) 'BEGIN { printf "%.0f", s * r * 1e9 / b }')
-	VIRTUAL_GPU_BLOCKS=$sms measure "$work/trees.json" "$name" "$ranks" "$scale" $coll $((mib << 20))
+	VIRTUAL_GPU_BLOCKS=$sms measure "$work/trees.json" "$name" "$ranks" "$scale" "$coll" $((mib << 20))
 	printf ' %8.2f %6.3f %4.1f' "$reached" "$(by "$reached" "$bound")" "$busy"
 	awk -v b="$busy" -v n="$(nproc)" -v l="$late" -v s="$scale" \
 		'BEGIN { exit b <= 0.7 * n && l * 1e6 <= 100 * s }' && printf ' CPUs' || :
@@ -35,7 +35,8 @@ for machine in "$@"; do
 	collectives=${collectives:-$usual}
 	sizes=${sizes:-1,4,16,64}
 	for coll in ${collectives//,/ }; do
-		plan "$work/trees.json" "topologies/$name.xml" -c "${coll/sendrecv/alltoall}"
+		case $coll in alltoallv | sendrecv) of=alltoall ;; *) of=$coll ;; esac
+		plan "$work/trees.json" "topologies/$name.xml" -c "$of"
 		for mib in ${sizes//,/ }; do
 			printf '  %-9s %4d %-10s %4d %8.2f |' "$name" "$ranks" $coll "$mib" "$bound"
 			[ ! "${BEFORE:-}" ] || { one "$BEFORE"; printf ' |'; }
