@@ -50,6 +50,9 @@ has() {
 	if grep -qE -e "$2" "$file"; then ok "$1"; else not_ok "$1: no $2 in: $(head -c 300 "$file")"; fi
 }
 
+# is NAME FOUND WANT: two texts are equal
+is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1: $2, want $3"; fi; }
+
 # A name that a suite does not define must not pass for a case that holds.
 command_not_found_handle() {
 	not_ok "$1: no such command"

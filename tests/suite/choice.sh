@@ -5,7 +5,6 @@
 
 v=topologies/dgx1v.xml colls=()
 best() { expect "best of all: $*" oracle choice "$blinkc" "$@"; }
-is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1: $2, want $3"; fi; }
 
 # ---- never slower than an algorithm of the literature ----
 

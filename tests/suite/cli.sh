@@ -68,8 +68,8 @@ alone() {
 # field FILE EXPRESSION: of the document d
 field() { oracle snippet --field "$1" "$2"; }
 
-# is NAME FILE EXPRESSION WANT
-is() {
+# field_is NAME FILE EXPRESSION WANT
+field_is() {
 	local found
 	found=$(field "$2" "$3" 2>&1)
 	if [ "$found" = "$4" ]; then ok "$1"; else not_ok "$1: $3 is $found, want $4"; fi
@@ -163,40 +163,40 @@ cp "$work/out" "$work/default.json"
 does "the verb compile is the default" compile -c reduce "$v"
 same "the same bytes" "$work/out" "$work/reduce.json"
 pair collective c broadcast "$v"
-is "--collective" "$work/out-long" 'd["collective"], d["root"]' "('broadcast', 0)"
+field_is "--collective" "$work/out-long" 'd["collective"], d["root"]' "('broadcast', 0)"
 does "--collective reduce" -c reduce "$v"
-is "--collective reduce" "$work/out" 'd["collective"], d["root"]' "('reduce', 0)"
+field_is "--collective reduce" "$work/out" 'd["collective"], d["root"]' "('reduce', 0)"
 pair root r 3 -c reduce "$v"
-is "--root" "$work/out-long" 'd["root"]' 3
+field_is "--root" "$work/out-long" 'd["root"]' 3
 pair gpus g 3,gpu0,2,gpu1 "$v"
-is "--gpus: by index or id, in the order given" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]]' \
+field_is "--gpus: by index or id, in the order given" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]]' \
 	"['gpu3', 'gpu0', 'gpu2', 'gpu1']"
 pair links l pcie,qpi -g 0,1,4 "$v"
-is "--links" "$work/out-long" 'sorted({l["class"] for l in d["topology"]["links"]})' "['pcie', 'qpi']"
+field_is "--links" "$work/out-long" 'sorted({l["class"] for l in d["topology"]["links"]})' "['pcie', 'qpi']"
 pair epsilon "" 0.2 -c reduce "$v"
-is "--epsilon" "$work/out-long" 'd["generator"]["options"]["epsilon"]' 0.2
+field_is "--epsilon" "$work/out-long" 'd["generator"]["options"]["epsilon"]' 0.2
 pair tolerance "" 0.3 -c reduce "$v"
-is "--tolerance" "$work/out-long" 'd["generator"]["options"]["tolerance"]' 0.3
+field_is "--tolerance" "$work/out-long" 'd["generator"]["options"]["tolerance"]' 0.3
 pair algorithm a onehop -g 0,1,2 "$v"
-is "--algorithm" "$work/out-long" 'd["algorithm"], d["generator"]["options"]["algorithm"]' "('onehop', 'onehop')"
+field_is "--algorithm" "$work/out-long" 'd["algorithm"], d["generator"]["options"]["algorithm"]' "('onehop', 'onehop')"
 has "--algorithm says what its trees can do" '^best +50 GB/s of one-hop trees, by the linear program$' "$work/err-long"
 does "--algorithm trees" -a trees -c reduce "$v"
 same "--algorithm trees is the default" "$work/out" "$work/reduce.json"
 pair packing p mwu -c reduce "$v"
-is "--packing" "$work/out-long" \
+field_is "--packing" "$work/out-long" \
 	'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('mwu', 0.05)"
-is "exact is the default" "$work/default.json" \
+field_is "exact is the default" "$work/default.json" \
 	'd["generator"]["options"]["packing"], d["generator"]["options"]["tolerance"]' "('exact', 0)"
-is "and reaches the bound" "$work/default.json" 'd["rate"]["achieved"] == d["rate"]["bound"]' True
+field_is "and reaches the bound" "$work/default.json" 'd["rate"]["achieved"] == d["rate"]["bound"]' True
 does "--packing exact" -p exact -c reduce "$v"
 same "--packing exact is the default" "$work/out" "$work/reduce.json"
 pair max-depth "" 4 -c broadcast "$v"
-is "--max-depth" "$work/out-long" 'd["generator"]["options"]["max_depth"]' 4
+field_is "--max-depth" "$work/out-long" 'd["generator"]["options"]["max_depth"]' 4
 has "--max-depth keeps to it" '^trees .*, depth 4$' "$work/err-long"
 pair max-trees "" 2 -c broadcast "$v"
-is "--max-trees" "$work/out-long" 'd["generator"]["options"]["max_trees"], len(d["trees"]) <= 2' "(2, True)"
+field_is "--max-trees" "$work/out-long" 'd["generator"]["options"]["max_trees"], len(d["trees"]) <= 2' "(2, True)"
 pair budget "" 1m -c reduce "$v"
-is "--budget" "$work/out-long" 'd["generator"]["options"]["budget"]' True
+field_is "--budget" "$work/out-long" 'd["generator"]["options"]["budget"]' True
 does "--pareto" --pareto -g 0,1,2 "$v"
 empty "--pareto: stderr" "$work/err"
 has "--pareto: a table" '^trees  depth    rate GB/s  ratio to the bound of 50 GB/s$' "$work/out"
@@ -204,7 +204,7 @@ has "--pareto: its first line" '^    2      2           50  1\.000$' "$work/out"
 used="${used}pareto "
 does "--hybrid" --hybrid "$v"
 cp "$work/out" "$work/hybrid.json"
-is "--hybrid" "$work/out" \
+field_is "--hybrid" "$work/out" \
 	'[p["links"] for p in d["parts"]], d["generator"]["options"]["hybrid"], d["generator"]["options"]["links"]' \
 	"([['nvlink'], ['pcie', 'qpi']], 'peer', ['nvlink', 'pcie', 'qpi'])"
 has "--hybrid: the summary" '^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 2200 us to set up pcie,qpi; '\
@@ -213,7 +213,7 @@ has "--hybrid: the summary" '^hybrid      nvlink 85.7143 \+ pcie,qpi 6 GB/s; 220
 does "--hybrid=peer" --hybrid=peer -c reduce "$v"
 same "--hybrid=peer is --hybrid" "$work/out" "$work/want"
 does "--hybrid=host" --hybrid=host -c reduce "$v"
-is "--hybrid=host" "$work/out" \
+field_is "--hybrid=host" "$work/out" \
 	'd["generator"]["options"]["hybrid"], [p["setup"] for p in d["parts"]]' "('host', [0, 0])"
 used="${used}hybrid "
 does "check --jobs" check --jobs 2 "$work/default.json" "$work/hybrid.json"
@@ -233,17 +233,17 @@ alone "diff --junit" j.xml
 does "check --topology" check --topology "$v" "$work/default.json"
 used="${used}jobs junit github topology "
 pair size "" 10,1K,3M,2G -g 0,1,2 "$v"
-is "--size changes no byte" "$work/out-long" 'd["rate"]["achieved"]' 50
+field_is "--size changes no byte" "$work/out-long" 'd["rate"]["achieved"]' 50
 has "--size: a line for each" '^  2147483648     42956.5   49.9921$' "$work/err-long"
 does "--size of check" check --size 1G "$work/hybrid.json"
 has "--size of check" '^  1073741824    1015833480      57908344     11908.4   90.1668     4.638$' "$work/out"
 does "--size with --quiet" check -q --size 1G "$work/hybrid.json"
 empty "--size with --quiet" "$work/out"
-is "limits that were not given are not named" "$work/default.json" 'sorted(d["generator"]["options"])' \
+field_is "limits that were not given are not named" "$work/default.json" 'sorted(d["generator"]["options"])' \
 	"['epsilon', 'gpus', 'links', 'minimise', 'packing', 'tolerance']"
 few=$(field "$work/default.json" 'len(d["trees"])')
 pair no-minimise "" "$v"
-is "--no-minimise keeps more trees" "$work/out-long" "len(d['trees']) > $few" True
+field_is "--no-minimise keeps more trees" "$work/out-long" "len(d['trees']) > $few" True
 u=$top/topologies/pcie-8gpu.xml
 does "neither --quiet nor --verbose" "$u"
 cp "$work/out" "$work/plain.json"
@@ -258,17 +258,17 @@ else
 	not_ok "--verbose: $(cat "$work/err-long")"
 fi
 pair synthetic "" "server:2 gpu:2 mesh:50 net:25"
-is "--synthetic" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]], d["rate"]["bound"]' \
+field_is "--synthetic" "$work/out-long" '[r["gpu"] for r in d["topology"]["ranks"]], d["rate"]["bound"]' \
 	"(['s0/gpu0', 's0/gpu1', 's1/gpu0', 's1/gpu1'], 50)"
 does "topology --servers 3" topology --servers 3 "$v"
-is "--servers" "$work/out" '[n["id"] for n in d["nodes"]]' "['s0', 's1', 's2']"
+field_is "--servers" "$work/out" '[n["id"] for n in d["nodes"]]' "['s0', 's1', 's2']"
 does "topology --nic-rate" topology --servers 4 --nic-rate=25 --leaf 2 --oversubscription 5 "$v"
-is "--nic-rate" "$work/out" 'sorted({(l["class"], l.get("capacity")) for l in d["links"]
+field_is "--nic-rate" "$work/out" 'sorted({(l["class"], l.get("capacity")) for l in d["links"]
 	if l["from"].endswith("/mlx5_0") and l["class"] == "net"})' "[('net', 25)]"
-is "--leaf" "$work/out" '[s["id"] for s in d["switches"]]' "['net/leaf0', 'net/leaf1', 'net/spine']"
-is "--oversubscription" "$work/out" '{l["capacity"] for l in d["links"] if l["to"] == "net/spine"}' "{40}"
+field_is "--leaf" "$work/out" '[s["id"] for s in d["switches"]]' "['net/leaf0', 'net/leaf1', 'net/spine']"
+field_is "--oversubscription" "$work/out" '{l["capacity"] for l in d["links"] if l["to"] == "net/spine"}' "{40}"
 does "topology --rails" topology --servers 2 --rails "$v"
-is "--rails" "$work/out" '[s["id"] for s in d["switches"]]' "['net/rail0', 'net/rail1', 'net/rail2', 'net/rail3']"
+field_is "--rails" "$work/out" '[s["id"] for s in d["switches"]]' "['net/rail0', 'net/rail1', 'net/rail2', 'net/rail3']"
 used="${used}servers nic-rate leaf oversubscription rails "
 does "diff --fail-on --jobs" diff --fail-on order,file --jobs=2 "$work/default.json" "$work/hybrid.json"
 call diff --fail-on rate "$work/hybrid.json" "$work/default.json"
@@ -468,7 +468,7 @@ for root in 3 -1 gpu3 1.5 "" 99999999999999999999 nvlink; do
 	fails "--root '$root' of three" 3 "--root: $root" -c broadcast -g 0,1,2 -r "$root" "$v"
 done
 does "--root by id" -q -c broadcast -g gpu5,gpu7,gpu4 -r gpu4 "$v"
-is "--root by id" "$work/out" 'd["root"]' 2
+field_is "--root by id" "$work/out" 'd["root"]' 2
 fails "GPUs that no NVLink connects" 5 "no path from gpu0 to gpu7" -g 0,7 -l nvlink "$v"
 fails "a class that the machine lacks" 5 "no path" -l xgmi "$v"
 fails "--max-depth 3 of an allreduce" 5 \
@@ -493,7 +493,7 @@ cat >"$work/ids.json" <<'END'
             { "from": "2", "to": "zero", "class": "pcie", "capacity": 1 }] }
 END
 does "an id wins over an index" -q -g 0,1 "$work/ids.json"
-is "an id wins over an index" "$work/out" '[r["gpu"] for r in d["topology"]["ranks"]]' "['2', '1']"
+field_is "an id wins over an index" "$work/out" '[r["gpu"] for r in d["topology"]["ranks"]]' "['2', '1']"
 fails "and then may be given twice" 3 "2 is given twice" -g 0,2 "$work/ids.json"
 
 # ---- check ----

@@ -3,7 +3,6 @@
 # shellcheck shell=bash source=tests/lib.sh disable=SC2154
 . tests/lib.sh
 
-is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1: $2, want $3"; fi; }
 rules() { "$blinkc" tune -q --format ompi-rules "$@"; }
 
 # ---- the file ----

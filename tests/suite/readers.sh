@@ -379,7 +379,6 @@ smi=tests/foreign/rocm_smi
 expect "JSON of rocm-smi is its tables" cmp <("$blinkc" convert -q --gpu-model MI100 $smi/rocm-mi100.json \
 	--format canonical) <("$blinkc" convert -q --gpu-model MI100 $smi/rocm-mi100.txt --format canonical)
 "$blinkc" convert --gpu-model MI100 $smi/amd-mi100.json -o "$work/t.json" 2>"$work/err"
-is() { if [ "$2" = "$3" ]; then ok "$1: $3"; else not_ok "$1: $2: want $3"; fi; }
 table() { oracle foreign --table x '' "$1"; }
 is "JSON of amd-smi, which has no NUMA nodes" "$(table "$work/t.json")" \
 	"8 gpus 1 cpus 0 switches 0 nics; xgmi 12x1x46; pcie 8x1x24"

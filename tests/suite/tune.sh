@@ -4,7 +4,6 @@
 . tests/lib.sh
 
 v=topologies/dgx1v.xml
-is() { if [ "$2" = "$3" ]; then ok "$1"; else not_ok "$1: $2, want $3"; fi; }
 
 # ---- the index ----
 
