@@ -421,7 +421,7 @@ $(VIRTUAL_INNER_TESTS:%=$(B)/%.o) $(VIRTUAL_MEMORY_OBJ): private BASE += -Itests
 
 # Ranks of a job: of libblink alone, too.
 JOB_PROGRAMS = $(addprefix tests/job/, matrix order windows faults launched gpu flood phase)
-JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o device.o)
+JOB_OBJ = $(addprefix $(B)/tests/job/, job.o call.o flight.o blocks.o device.o)
 $(JOB_PROGRAMS:%=$(B)/%) $(addprefix $(B)/tests/bench/, peers gpu load): $(B)/tests/%: $(B)/tests/%.o $(JOB_OBJ) $(RUNTIME_OBJ) $(B)/shared.a $(TEST_OBJ)
 	$(call say,  LD      $@)$(LINK) $(TEST_LINK) -o $@ $^ $(RUNTIME_LIBS) -pthread
 

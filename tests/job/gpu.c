@@ -23,6 +23,7 @@ static const struct scenario {
 } scenarios[] = {
 	{ "graph", graph, .seconds = 60 },
 	{ "graph_forked", graph_forked, .seconds = 60 },
+	{ "graph_uneven", graph_uneven, .seconds = 60 },
 	{ "graph_beside_call", graph_beside_call, .seconds = 30 },
 	{ "streams", streams, .seconds = 30 },
 	{ "two_communicators", two_communicators, .seconds = 30 },

@@ -22,7 +22,7 @@ struct test {
 
 /* ---- gpu_calls.c ---- */
 
-job_body graph, graph_forked, graph_beside_call, streams, default_stream, two_communicators, one_thread;
+job_body graph, graph_forked, graph_uneven, graph_beside_call, streams, default_stream, two_communicators, one_thread;
 
 /* ---- gpu_messages.c ---- */
 

@@ -1,6 +1,7 @@
 /* Calls of ranks on GPUs: in graphs, in several streams, of one thread for all ranks. */
 #include "gpu.h"
 
+#include "blocks.h"
 #include "support/error.h"
 
 #include <pthread.h>
@@ -150,6 +151,68 @@ void
 graph_forked(struct rank *me)
 {
 	replay(me, 3, ((const struct test *)me->arg)->seed + 9);
+}
+
+/* Alltoalls whose blocks differ, captured once, of other counts each; and outside of the graph of others again. */
+enum { UNEVEN_CALLS = 6 };
+
+static void
+capture_uneven(struct rank *me, const struct blocks_pair p[UNEVEN_CALLS], CUstream stream, CUgraphExec *exec)
+{
+	CUgraph graph;
+	GOOD(capture_begin(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+	for (int k = 0; k < UNEVEN_CALLS; k++)
+		blocks_exchange(me, &p[k], stream);
+	GOOD(capture_end(stream, &graph));
+	GOOD(graph_instantiate(exec, graph, 0));
+	GOOD(graph_destroy(graph));
+}
+
+static bool
+exchange_beside(struct rank *me, blinkComm_t comm, CUstream stream, uint64_t seed, int round)
+{
+	struct blocks_pair p;
+	blocks_make(me, &p, comm, seed, (uint64_t)round % BLOCKS_ROUNDS);
+	blocks_fill(me, &p, seed);
+	bool right = blocks_exchange(me, &p, stream) && wait_for(me, comm);
+	if (right)
+		blocks_judge(me, &p, seed, round);
+	blocks_free(me, &p);
+	return right;
+}
+
+void
+graph_uneven(struct rank *me)
+{
+	static const uint64_t rounds[UNEVEN_CALLS] = { 2, 5, 6, 9, 41, 48 };
+	const struct test *test = me->arg;
+	struct blocks_pair p[UNEVEN_CALLS];
+	CUgraphExec exec;
+	blinkComm_t comm = job_join(me, NULL);
+	if (!comm)
+		return;
+	CUstream stream = device_stream(me);
+	for (int k = 0; k < UNEVEN_CALLS; k++)
+		blocks_make(me, &p[k], comm, test->seed, rounds[k]);
+	capture_uneven(me, p, stream, &exec);
+	bool right = true;
+	for (int r = 0; r < test->replays && right; r++) {
+		uint64_t values = test->seed + (uint64_t)r * UNEVEN_CALLS;
+		job_at(me, "replay %d", r);
+		for (int k = 0; k < UNEVEN_CALLS; k++)
+			blocks_fill(me, &p[k], values + (uint64_t)k);
+		GOOD(graph_launch(exec, stream));
+		GOOD(stream_synchronize(stream));
+		for (int k = 0; k < UNEVEN_CALLS; k++)
+			blocks_judge(me, &p[k], values + (uint64_t)k, r);
+		if (r % 3 == 1)
+			right = exchange_beside(me, comm, stream, values, r) && flight_run(me, comm, 2, 331, values);
+	}
+	GOOD(graph_exec_destroy(exec));
+	for (int k = 0; k < UNEVEN_CALLS; k++)
+		blocks_free(me, &p[k]);
+	device_stream_end(me, stream);
+	job_leave(me, comm);
 }
 
 /* A graph of one call and a call outside of it, in two streams that know nothing of each other: all ranks get to know

@@ -105,6 +105,7 @@ run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -b 512 "two-dgx1v, 2 servers, chunk
 expect "an alltoall over rails" "$blinkc" -q --synthetic "server:2 gpu:3 switch:900 rails nic:3@50 pcie:60" \
 	-c alltoall -o "$work/rails.json"
 BLINK_SCHEDULES=$work/rails.json prefix="blocks passed on: " run "" order -n 6 -s 2 uneven uneven_differs
+BLINK_SCHEDULES=$work/rails.json prefix="blocks passed on: " run "" gpu -n 6 -s 2 -k 4 graph_uneven
 if [ "$full" ]; then
 	run "" matrix -n 6 -s 3 -c 60 -m 40001 "built in, 3 servers"
 	run "" gpu -n 4 -s 2 graph streams messages killed
@@ -138,8 +139,8 @@ few=10	# replays and calls of the quick check
 [ ! "$full" ] || few=
 
 run "" gpu -n "$([ "$full" ] && echo 8 || echo 4)" -t idle
-run "" gpu -n 4 -t ${few:+-k "$few"} graph graph_forked graph_beside_call streams default_stream one_thread messages \
-	stream_refused
+run "" gpu -n 4 -t ${few:+-k "$few"} graph graph_forked graph_uneven graph_beside_call streams default_stream \
+	one_thread messages stream_refused
 # A GPU of any size holds the kernels of two communicators.
 for blocks in $([ "$full" ] && seq 1 24 || echo 1 2 7); do
 	VIRTUAL_GPU_BLOCKS=$blocks prefix="$blocks blocks: " run "" gpu -n 4 -t two_communicators
@@ -155,6 +156,8 @@ run "" order -n 3 -t -k "${few:-100}" stream several in_turn groups uneven leavi
 expect "an alltoall whose blocks are passed on" "$blinkc" -q topologies/dgx1v.xml -c alltoall -o "$work/passed.json"
 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/passed BLINK_SCHEDULES=$work/passed.json prefix="blocks passed on: " \
 	run "" order -n 8 -t uneven uneven_differs uneven_refused
+BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/passed BLINK_SCHEDULES=$work/passed.json prefix="blocks passed on: " \
+	run "" gpu -n 8 -t ${few:+-k "$few"} graph_uneven
 expect "they go by its schedule" awk '/blocks of other/ { n++ } / messages: / { other++ }
 	END { exit n < 400 || other }' "$work/passed"
 rm -f "$work/passed"
