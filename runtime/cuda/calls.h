@@ -35,7 +35,6 @@ struct gpu_slab {
 };
 
 struct gpu_launches {
-	CUstream own;			/* for copies at once, and questions */
 	const struct gpu_module *module;	/* [GPU_MODULES], in the order of kernel_modules; NULL: not loaded */
 	CUfunction multicast;		/* blink_multicast; NULL: none */
 	int resident;			/* blocks that a multiprocessor holds at once of any kernel, at most 1 */

@@ -559,7 +559,6 @@ gpu_copies_release(struct gpu *g)
 static int
 put_values(struct gpu *g, int n, uint32_t first, uint32_t step, CUdeviceptr *out, struct blink_error *err)
 {
-	CUstream own = g->launches->own;
 	size_t bytes = (size_t)n * FLAG_BYTES;
 	uint32_t *value = malloc(bytes);
 	if (!value)
@@ -567,9 +566,9 @@ put_values(struct gpu *g, int n, uint32_t first, uint32_t step, CUdeviceptr *out
 	for (int i = 0; i < n; i++)
 		value[i] = first + (uint32_t)i * step;
 	if (gpu_keep(g, bytes, out, err) == blinkSuccess
-	    && driver_check(g->d, g->d->copy_in_async(*out, value, bytes, own), err, "copy %zu bytes", bytes)
+	    && driver_check(g->d, g->d->copy_in_async(*out, value, bytes, g->stream), err, "copy %zu bytes", bytes)
 	    == blinkSuccess)
-		driver_check(g->d, g->d->stream_synchronize(own), err, "copy %zu bytes", bytes);
+		driver_check(g->d, g->d->stream_synchronize(g->stream), err, "copy %zu bytes", bytes);
 	free(value);
 	return err->code;
 }

@@ -81,6 +81,7 @@ struct gpu {
 	struct rank_state *self;
 	CUdevice device;
 	CUcontext context;		/* primary, retained */
+	CUstream stream;		/* for copies of the library itself */
 	int blocks;			/* that a kernel may have: the least of all ranks */
 	int taken;			/* of the device's, until gpu_close: those and no others */
 	int threads;			/* of a block */
@@ -133,6 +134,11 @@ struct gpu_entry {
 };
 int gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err);
 void gpu_leave(struct gpu *g, const struct gpu_entry *entry);
+
+/* cuda/context.c. g->stream, the same for all communicators of the process on the device. entered: the context is
+ * current. */
+int gpu_stream_open(struct gpu *g, struct blink_error *err);
+void gpu_stream_close(struct gpu *g, bool entered);
 
 /* As `struct backend` has them; of: a struct gpu. */
 int gpu_memory_open(void *of, struct memory *m, struct blink_error *err);

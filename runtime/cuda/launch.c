@@ -382,9 +382,8 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 	if (gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
 	CUdeviceptr first;
-	if (driver_check(g->d, g->d->stream_create(&l->own, CU_STREAM_NON_BLOCKING), err, "create a stream")
-	    == blinkSuccess && gpu_keep(g, 1, &first, err) == blinkSuccess
-	    && gpu_messages_grow(g, err) == blinkSuccess && gpu_modules_open(g, err) == blinkSuccess)
+	if (gpu_keep(g, 1, &first, err) == blinkSuccess && gpu_messages_grow(g, err) == blinkSuccess
+	    && gpu_modules_open(g, err) == blinkSuccess)
 		gpu_generated_open(g, &l->generated, err);
 	if (err->code == blinkSuccess && g->copies)
 		gpu_copies_open(g, err);
@@ -409,8 +408,6 @@ gpu_launches_close(struct gpu *g, bool forked)
 	if (entered) {
 		if (l->captured)
 			g->d->event_destroy(l->captured);
-		if (l->own)
-			g->d->stream_destroy(l->own);
 		gpu_modules_close(g);
 		gpu_generated_close(g, l->generated, false);
 		gpu_leave(g, &entry);

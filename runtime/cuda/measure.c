@@ -47,7 +47,7 @@ measure(struct gpu *g, int peer, struct gpu_cost *out, struct blink_error *err)
 	struct gpu_measure m = { .status = g->status, .to = pair.ring[0], .own = (char *)g->state->pending,
 	    .flag = &gpu_meeting_of(g, peer, g->self->rank, GPU_ROUTE_DIRECT)->unused };
 	void *parameters[] = { &m };
-	CUstream stream = g->launches->own;
+	CUstream stream = g->stream;
 	if (gpu_function(g, "move", MEASURE, &kernel, err) != blinkSuccess || gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
 	if (driver_check(g->d, g->d->launch(kernel, 1, 1, 1, (unsigned)g->threads, 1, 1, 0, stream, parameters, NULL),

@@ -66,7 +66,7 @@ gpu_copy(void *of, void *to, const void *from, size_t bytes, struct blink_error 
 {
 	struct gpu *g = of;
 	struct gpu_entry entry;
-	CUstream stream = g->regions->stream;
+	CUstream stream = g->stream;
 	if (gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
 	if (CHECK(g, copy_async(device_pointer(to), device_pointer(from), bytes, stream), err, "copy %zu bytes", bytes)

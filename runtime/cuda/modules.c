@@ -159,9 +159,6 @@ load(struct gpu *g, struct loaded *l, struct blink_error *err)
 int
 gpu_modules_open(struct gpu *g, struct blink_error *err)
 {
-	if (g->device < 0 || g->device >= GPU_DEVICES)
-		return set_error(err, blinkLimit, "cuda: device %d: want one below %d", (int)g->device,
-		    (int)GPU_DEVICES);
 	struct loaded *l = &of_device[g->device];
 	pthread_mutex_lock(&l->lock);
 	if (l->uses == 0)

@@ -212,8 +212,7 @@ meet(struct gpu *g, struct blink_error *err)
 	struct gpu_who mine, *who = calloc((size_t)g->self->n_ranks, sizeof *who);
 	if (!who)
 		set_error_memory(err);
-	else if (CHECK(g, stream_create(&g->regions->stream, CU_STREAM_NON_BLOCKING), err, "make a stream")
-	    == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
+	else if (gpu_stream_open(g, err) == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
 	    && gpu_gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
 		agree_on_sharing(g, who);
 		open_regions(g, who, err);
@@ -290,9 +289,6 @@ take_blocks(struct gpu *g, int held, struct blink_error *err)
 	if (most < 1)
 		return set_error(err, blinkLimit, "cuda: device %d: %d ranks: more than it holds blocks",
 		    (int)g->device, here);
-	if (g->device >= GPU_DEVICES)
-		return set_error(err, blinkLimit, "cuda: device %d: want one of the first %d", (int)g->device,
-		    (int)GPU_DEVICES);
 	pthread_mutex_lock(&taken_lock);
 	int left = held - taken[g->device], quarter = left / 4 / here;
 	int n = asked > 0 ? asked : quarter > 1 ? quarter : 1;
@@ -346,6 +342,8 @@ gpu_close(struct gpu *g, bool forked)
 	gpu_multicast_close(g, !entered);
 	if (g->regions)
 		gpu_regions_close(g, !entered);
+	if (!forked)
+		gpu_stream_close(g, entered);
 	if (entered)
 		gpu_leave(g, &entry);
 	if (!forked && g->context)

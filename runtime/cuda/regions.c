@@ -207,7 +207,7 @@ new_region(struct gpu *g, struct blink_error *err)
 int
 gpu_zero(struct gpu *g, CUdeviceptr at, size_t bytes, struct blink_error *err)
 {
-	CUstream stream = g->regions->stream;
+	CUstream stream = g->stream;
 	if (CHECK(g, set8_async(at, 0, bytes, stream), err, "clear memory of device %d", (int)g->device)
 	    == blinkSuccess)
 		CHECK(g, stream_synchronize(stream), err, "clear memory of device %d", (int)g->device);
@@ -487,8 +487,6 @@ gpu_regions_close(struct gpu *g, bool forked)
 		g->d->memory_free(device_pointer(g->state));
 	if (g->status && !forked)
 		g->d->host_free(g->status);
-	if (r->stream && !forked)
-		g->d->stream_destroy(r->stream);
 	free(r->import);
 	free(r);
 }

@@ -47,7 +47,6 @@ int gpu_map(struct gpu *g, CUmemGenericAllocationHandle handle, size_t bytes, co
 void gpu_unmap(const struct driver *d, CUdeviceptr at, size_t bytes);
 
 struct gpu_regions {
-	CUstream stream;		/* for copies of the library itself */
 	enum gpu_sharing sharing;
 	int n_on_gpu;			/* ranks on this one's GPU */
 	struct shm *shm[2];		/* of the own region, by route */

@@ -221,7 +221,7 @@ static int
 upload(struct gpu *g, struct image *im, struct blink_error *err)
 {
 	const struct driver *d = g->d;
-	CUstream own = g->launches->own;
+	CUstream own = g->stream;
 	if (driver_check(d, d->copy_in_async(im->device, im->host, im->bytes, own), err, "copy a program of %zu bytes",
 	    im->bytes) == blinkSuccess)
 		driver_check(d, d->stream_synchronize(own), err, "copy a program of %zu bytes", im->bytes);

@@ -207,7 +207,7 @@ look_at_driver(struct gpu *g, struct blink_error *err)
 	const char *what = "a call";
 	CUresult r = gpu_reap(g);
 	if (r == CUDA_SUCCESS || r == CUDA_ERROR_NOT_READY) {
-		r = g->d->stream_query(g->launches->own);
+		r = g->d->stream_query(g->stream);
 		what = "a kernel";
 	}
 	return r == CUDA_ERROR_NOT_READY ? blinkSuccess : driver_check(g->d, r, err, "%s on device %d", what,

@@ -42,6 +42,8 @@ expect "BLINK_P2P=0 warns of 3 pairs" [ "$(sed -n 's/.*WARN cuda: /cuda: /p' "$w
 	"cuda: 3 pairs of GPUs through memory of the host, as ranks 0 (0000:10:00.0) and 1 (0000:11:00.0): \
 BLINK_P2P=0; built-in schedules use all pairs, those of blinkc the links that are there (BLINK_SCHEDULES)" ]
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
+# The streams of one GPU share 8 connections: with more than one of the library, a rank waited behind another's kernel.
+VIRTUAL_GPU_TOPOLOGY='' VIRTUAL_GPU_COUNT=1 run "" matrix -n 7 -t -c 40 "7 threads on one GPU"
 if [ "$full" ]; then
 	run "" matrix -n 4 -t -d "$work/dgx1v" -c 120 "dgx1v, 4 threads"
 	schedules dgx1v-8 dgx1v.xml 0-7 "0 7"

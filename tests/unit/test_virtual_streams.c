@@ -56,6 +56,31 @@ test_streams_are_independent(void)
 	must(cuMemFreeHost(gate));
 }
 
+/* Of more streams than connections two have the same, and wait for each other. */
+static void
+test_connections(void)
+{
+	enum { N = 9 };
+	uint32_t *gate = new_pinned(4096);
+	CUdeviceptr p = new_memory(64);
+	CUstream s[N];
+	for (int i = 0; i < N; i++)
+		s[i] = new_stream(CU_STREAM_NON_BLOCKING);
+	hold_back(s[0], gate);
+	for (int i = 1; i < N; i++)
+		must(cuStreamWriteValue32_v2(s[i], p, 1, 0));
+	for (int i = 1; i < N - 1; i++)
+		must(cuStreamSynchronize(s[i]));
+	sleep_ms(2);
+	ok(not_yet(s[N - 1]), "the ninth stream waits for what is in the first");
+	let_through(gate);
+	is(cuStreamSynchronize(s[N - 1]), CUDA_SUCCESS, "and goes on after it");
+	for (int i = 0; i < N; i++)
+		must(cuStreamDestroy_v2(s[i]));
+	must(cuMemFree_v2(p));
+	must(cuMemFreeHost(gate));
+}
+
 /* The legacy stream waits for blocking streams, and they for it. */
 static void
 test_legacy(void)
@@ -437,6 +462,7 @@ main(void)
 	begin();
 	test_order();
 	test_streams_are_independent();
+	test_connections();
 	test_legacy();
 	test_events();
 	test_times();

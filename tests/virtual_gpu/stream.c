@@ -1,10 +1,22 @@
 /* Streams. A stream is a queue of items, and has a thread while it has any. An item waits for moments - of events, of
  * the legacy stream, of a graph's last launch - then executes its operation, and then its own moment is reached. All
- * order between streams is made of moments: an event is the moment of the item that recorded it. */
+ * order between streams is made of moments: an event is the moment of the item that recorded it.
+ *
+ * A device has few connections to the host (CUDA_DEVICE_MAX_CONNECTIONS), which its streams take in turn as they are
+ * made. What streams of one connection do is in the order in which it was asked for, as on a GPU, where it is so after
+ * an event, which waits for the kernel before it. */
 #include "streams.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32 };
+
+/* Of each device: streams so far, and the last item of each connection. */
+static struct {
+	unsigned streams;
+	struct moment *last[CONNECTIONS_MOST];
+} connections[DEVICES_MOST];
 
 struct stream *all_streams;
 _Thread_local struct work work_now;
@@ -136,6 +148,17 @@ wait_for_legacy(struct item *item, const struct stream *s)
 			wait_for(item, t->last);
 }
 
+static void
+take_connection(struct item *item, const struct stream *s)
+{
+	struct moment **last = s->connection >= 0 ? &connections[s->c->device].last[s->connection] : NULL;
+	if (!last)
+		return;
+	wait_for(item, *last);
+	moment_drop(*last);
+	*last = moment_hold(item->done);
+}
+
 struct moment *
 stream_queue(struct stream *s, const struct operation *operation, struct moment *const *after, int n)
 {
@@ -145,6 +168,7 @@ stream_queue(struct stream *s, const struct operation *operation, struct moment 
 	for (int i = 0; i < n; i++)
 		wait_for(item, after[i]);
 	wait_for_legacy(item, s);
+	take_connection(item, s);
 	*s->tail = item;
 	s->tail = &item->next;
 	moment_drop(s->last);
@@ -165,12 +189,21 @@ stream_put(struct stream *s, const struct operation *operation)
 	return CUDA_SUCCESS;
 }
 
+static int
+next_connection(const struct context *c)
+{
+	int64_t n = setting("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS);
+	n = n < 1 || n > CONNECTIONS_MOST ? CONNECTIONS : n;
+	return (int)(connections[c->device].streams++ % n);
+}
+
 static struct stream *
-stream_new(struct context *c, bool blocking)
+stream_new(struct context *c, bool blocking, bool connected)
 {
 	struct stream *s = new_bytes(sizeof *s);
 	s->c = c;
 	s->blocking = blocking;
+	s->connection = connected ? next_connection(c) : -1;
 	s->tail = &s->head;
 	s->next = all_streams;
 	all_streams = s;
@@ -183,7 +216,7 @@ legacy_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (s->legacy && s->c == c && !s->destroyed)
 			return s;
-	struct stream *s = stream_new(c, false);
+	struct stream *s = stream_new(c, false, true);
 	s->legacy = true;
 	return s;
 }
@@ -194,7 +227,7 @@ thread_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (s->of_thread && s->c == c && !s->destroyed && pthread_equal(s->thread, pthread_self()))
 			return s;
-	struct stream *s = stream_new(c, true);
+	struct stream *s = stream_new(c, true, true);
 	s->of_thread = true;
 	s->thread = pthread_self();
 	return s;
@@ -207,7 +240,7 @@ marking_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (!s->handle && !s->legacy && !s->of_thread && s->c == c && !s->destroyed)
 			return s;
-	return stream_new(c, false);
+	return stream_new(c, false, false);
 }
 
 void
@@ -241,7 +274,7 @@ create(struct context *c, CUstream *stream, unsigned flags)
 	if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	state_lock();
-	struct stream *s = stream_new(c, flags == CU_STREAM_DEFAULT);
+	struct stream *s = stream_new(c, flags == CU_STREAM_DEFAULT, true);
 	*stream = s->handle = handle_new(STREAM, s);
 	return state_unlock(CUDA_SUCCESS);
 }

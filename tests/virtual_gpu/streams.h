@@ -84,6 +84,7 @@ struct stream {
 	struct stream *next;		/* of all */
 	bool legacy;			/* the default stream of its context */
 	bool blocking;			/* in order with the legacy stream */
+	int connection;			/* of its device; -1: none */
 	pthread_t thread;		/* whose default stream it is */
 	bool of_thread;
 	bool destroyed, running;
