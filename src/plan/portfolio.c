@@ -336,6 +336,11 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 			*out = turned;
 		p->close |= shallow;
 	}
+	if (in->ask->coll == ALLREDUCE && !proof.reached && !p->close) {
+		Packing *even;
+		TRY(pack_unequal_even(ctx, in->topo, in->bound, &even));
+		*out = plan_better(in, even, *out, p->work) ? even : *out;
+	}
 	return OK;
 }
 

@@ -3,10 +3,10 @@
 
 usage: racks.py BLINKC FIRST LAST       clusters of these seeds
 
-Two to four racks of 9 to 14 GPUs, each with several links to the switch of its rack and a NIC, on one network or on
-rails, so that switches and NICs both limit; they lost GPUs, NICs, links to a switch, a tray of four GPUs, or a rail.
-What is lost is told to the program as --without, and taken out of the machine here. All links are full duplex, and
-switches forward, so that rates are those of flows through switches (Bang-Jensen, Frank and Jackson 1995):
+Three or four racks of 9 to 14 GPUs, or two of 18 to 23, each GPU with several links to the switch of its rack and a NIC,
+on one network or on rails, so that switches and NICs both limit; they lost GPUs, NICs, links to a switch, a tray of four
+GPUs, or a rail. What is lost is told to the program as --without, and taken out of the machine here. All links are full
+duplex, and switches forward, so that rates are those of flows through switches (Bang-Jensen, Frank and Jackson 1995):
 
 broadcast                  the least flow from the root to another GPU
 allgather, reducescatter   x such that x/n from each GPU reach each other one
@@ -40,8 +40,7 @@ class Racks:
     def __init__(self, seed):
         rng = Lcg(seed)
         n_racks, n_gpus, self.rails = rng.between(2, 4), rng.between(9, 14), rng.below(2)
-        while n_racks * n_gpus < 34:
-            n_racks, n_gpus = n_racks + 1, n_gpus + 1
+        n_gpus += 9 if n_racks == 2 else 3 if n_racks * n_gpus < 34 else 0
         count, rate, net = rng.choice([4, 6, 9]), rng.choice([10, 25]), rng.choice([10, 25, 40])
         gpus = [[f"s{r}/gpu{g}" for g in range(n_gpus)] for r in range(n_racks)]
         self.rack = {gpu: r for r, own in enumerate(gpus) for gpu in own}

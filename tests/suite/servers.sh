@@ -173,6 +173,16 @@ if [ "$full" ]; then
 	shallow "racks of 72 on rails, one lost, allreduce" 8 --synthetic "$(racks 8 72) rails" --without s5/gpu3 \
 		-c allreduce
 fi
+# Two servers are a cluster, too.
+shallow "two racks of 36, one lost, allgather" 3 --synthetic "$(racks 2 36)" --without s1/gpu3 -c allgather
+shallow "two racks of 36, one lost, allreduce" 6 --synthetic "$(racks 2 36)" --without s1/gpu3 -c allreduce
+# Hubs on a rail that a server lacks enter it over others, which keep as much room for further entries as it.
+nic=s0/gpu0-net/rail0
+for case in "8 $nic" ${full:+"12 $nic" "16 $nic" "8 s1/gpu3,s2/gpu4-net/rail4"}; do
+	read -r n lost <<<"$case"
+	shallow "$n racks of 18 on rails without $lost, allreduce" 10 --synthetic "$(racks "$n" 18) rails" \
+		--without "$lost" -c allreduce
+done
 shallow "racks of 36, three lost, reducescatter" 3 --synthetic "$(racks 4 36)" --without s1/gpu3,s2/gpu4,s2/gpu5 \
 	-c reducescatter
 # With at most N trees: of one way each no N trees have a higher rate than N times that of a way, up to where they are

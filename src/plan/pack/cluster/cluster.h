@@ -28,6 +28,11 @@ Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound
  * twice as many as ranks, a little below the bound. *out: NULL where there are none. */
 Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slots, Packing **out);
 
+/* Allreduce over such a cluster on several networks, as rails, which some servers lack: with lengths of hubs that leave
+ * their uplinks as much for further entries (unequal_even.c). bound: of the allreduce. *out: NULL where there are
+ * none. */
+Status pack_unequal_even(Ctx *ctx, const Topology *topo, const Bound *bound, Packing **out);
+
 /* The same with whole trees alone: an allgather or reducescatter has one for each rank. Their rate may be below the
  * bound. *out: NULL where there are none. */
 Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);

@@ -441,7 +441,7 @@ Status
 cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 {
 	*out = (Cluster){ .ctx = ctx, .topo = topo };
-	*good = topo->n_nodes > 2;
+	*good = topo->n_nodes > 1;
 	for (int v = 0; v < topo->n_ranks && *good; v++)
 		*good = topo->vertex[v].node >= 0;
 	if (!*good)

@@ -39,7 +39,7 @@ typedef struct {
 	struct uplink *between;
 } Cluster;
 
-/* In the scratch arena. *good: more than two servers, each with GPUs and a switch of its own that all of these are on,
+/* In the scratch arena. *good: several servers, each with GPUs and a switch of its own that all of these are on,
  * and with an uplink to some network in both directions. Cost: a few small flows for each server. */
 Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
 

@@ -381,12 +381,26 @@ fill_whole(struct plan *p, int *n, bool *good)
 	return *good ? fill_hubs(p, n, good) : OK;
 }
 
+static Status
+fill_evenly(struct plan *p, double *excess, bool *good)
+{
+	TRY(unequal_even_lengths(p));
+	*good = unequal_may_have(p, p->n_hubs);
+	if (*good)
+		TRY(scale(p, good));
+	if (*good)
+		TRY(unequal_even_pieces(p, good));
+	return *good ? unequal_add_copies(p, excess) : OK;
+}
+
 /* Hubs of equal lengths first, which make fewest pieces. */
 static Status
 fill_copies_at(struct plan *p, double *excess, bool *good)
 {
 	int n;
 	p->n_pieces = 0;
+	if (p->even)
+		return fill_evenly(p, excess, good);
 	TRY(hub_each_rank(p, good));
 	*good = *good && unequal_may_have(p, p->n_hubs);
 	if (*good)
@@ -418,7 +432,7 @@ static Status
 fill_copies(struct plan *p, bool *good)
 {
 	enum { MOST_TIMES = 6 };
-	*good = p->coll != ALLREDUCE || cluster_sides_agree(&p->c);
+	*good = (p->coll != ALLREDUCE || cluster_sides_agree(&p->c)) && (!p->even || p->c.n_networks > 1);
 	double excess = 1;
 	for (int i = 0; i < MOST_TIMES && *good && excess > 0; i++) {
 		TRY(fill_copies_at(p, &excess, good));
@@ -538,6 +552,13 @@ pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slo
 	Bound twice = *bound;
 	*out = NULL;
 	return frac_mul(bound->rate, (Frac){ 2, 1 }, &twice.rate) ? pack_hubs(&p, &twice, out) : OK;
+}
+
+Status
+pack_unequal_even(Ctx *ctx, const Topology *topo, const Bound *bound, Packing **out)
+{
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLREDUCE, .copies = true, .each = 1, .even = true };
+	return pack_hubs(&p, bound, out);
 }
 
 Status

@@ -26,6 +26,7 @@ struct quotas {
 	int *first_hub, *hub;	/* by server */
 	int64_t *enters;	/* of each rank: what it has from the network */
 	int64_t *quota;		/* of each uplink to the leaves: what else is to enter there */
+	int *plane;		/* of each network */
 	int64_t *out;		/* room of each uplink of the hubs */
 	bool *taken;		/* hub * n_ranks + rank: it enters there */
 	int *n_copies;		/* of each hub */
@@ -203,6 +204,54 @@ set_quotas(struct quotas *q)
 		}
 		divide_quota(q, server, above_zero(lack - sum));
 	}
+	return OK;
+}
+
+/* From uplink `from` to uplink `to` of its server, until plane `from` has no more quotas than room to leave, or `to` no
+ * more room, in multiples of `unit`: of an allreduce, where what does not enter has room to leave. */
+static void
+move_quota(struct quotas *q, int64_t *excess, int from, int to, int64_t unit)
+{
+	const struct uplink *uplink = q->p->c.uplink[q->p->leaf_side];
+	int64_t *over = &excess[q->plane[uplink[from].network]], *under = &excess[q->plane[uplink[to].network]];
+	if (*over <= 0 || *under >= 0)
+		return;
+	int64_t part = least(q->quota[from], room_of(q->p, to) - q->quota[to]);
+	part = least(part, least((*over + 1) / 2, -*under / 2));
+	part -= part % unit;
+	if (part <= 0)
+		return;
+	q->quota[from] -= part;
+	q->out[from] += part;
+	*over -= 2 * part;
+	q->quota[to] += part;
+	q->out[to] -= part;
+	*under += 2 * part;
+}
+
+/* Copies enter and leave on one plane: quotas of a plane that has less room to leave go to others of the server, in
+ * whole trees first. */
+static Status
+balance_planes(struct quotas *q)
+{
+	const struct plan *p = q->p;
+	const Cluster *c = &p->c;
+	const struct uplink *uplink = c->uplink[p->leaf_side];
+	const int64_t units[] = { q->whole, 1 };
+	int n_planes;
+	int64_t *excess;
+	TRY(TEMP(p->ctx, q->plane, c->n_networks));
+	TRY(TEMP(p->ctx, excess, c->n_networks));
+	if (!cluster_find_planes(c, q->plane, &n_planes))
+		return OK;
+	for (int i = 0; i < c->n_uplinks[0]; i++)
+		excess[q->plane[uplink[i].network]] += q->quota[i] - above_zero(q->out[i]);
+	for (int k = 0; k < 2; k++)
+		for (int i = 0; i < c->n_uplinks[0]; i++) {
+			const struct cluster_server *server = &c->server[c->of[uplink[i].rank]];
+			for (int j = 0; j < server->n_uplinks[0]; j++)
+				move_quota(q, excess, i, server->first_uplink[0] + j, units[k]);
+		}
 	return OK;
 }
 
@@ -420,6 +469,8 @@ unequal_add_copies(struct plan *p, double *excess)
 	for (int o = 0; o < p->c.n_uplinks[p->hub_side]; o++)
 		q.out[o] = p->room[p->hub_side][o] - (p->coll == ALLREDUCE ? q.quota[o] : 0);
 	*excess = excess_of(&q);
+	if (p->even)
+		TRY(balance_planes(&q));
 	for (int i = 0; i < n; i++)
 		if (q.quota[i] % q.whole > 0)
 			TRY(fill_quota(&q, i, q.quota[i] % q.whole, true, &found));

@@ -36,6 +36,7 @@ struct plan {
 	bool turned;		/* an allreduce, of which these are the ways down: coll is ALLGATHER */
 	int each;		/* with copies, of an allreduce: ranks that one hub stands for */
 	bool slots;		/* of these: all hubs have one length, and rooms are multiples of it */
+	bool even;		/* with copies, of an allreduce: all uplinks of a server have as much room for them */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;
 	struct hub *hub;
@@ -86,6 +87,12 @@ bool unequal_joined(const struct plan *p, int own, int uplink);
  * false: there are none. */
 Status unequal_set_lengths(struct plan *p, bool *good);
 Status unequal_set_slots(struct plan *p, bool *good);
+
+/* Of an allreduce that is not turned, with copies, over servers that lack rails (unequal_even.c): a hub for each
+ * uplink, with lengths that leave all uplinks of a server as much for copies; and, once lengths are scaled, its pieces.
+ * *good: false: two servers share no rail. */
+Status unequal_even_lengths(struct plan *p);
+Status unequal_even_pieces(struct plan *p, bool *good);
 
 /* More entries of trees, where switches have no room for the trees that the pieces make (unequal_copies.c). *excess: by
  * about which part the rate is higher than all of them together have room for; 0 or less: they have room. */

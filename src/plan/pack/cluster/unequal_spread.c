@@ -140,7 +140,7 @@ choose_sender(const struct spread *m, const int *member, int n, int n_entries)
 	if (entry >= 0 && surplus_of(m, entry) >= -few)
 		return entry;
 	/* One after the other, so that trees are not deep. */
-	for (int i = n_entries; i < n && m->p->turned; i++)
+	for (int i = n_entries; i < n && (m->p->turned || m->p->coll == ALLREDUCE); i++)
 		if (m->count[member[i]] > 0 && left_of(m, member[i]) >= m->weight && surplus_of(m, member[i]) >= few)
 			return member[i];
 	int other = best_sender(m, member + n_entries, n - n_entries);
