@@ -3,10 +3,11 @@
 
 usage: racks.py BLINKC FIRST LAST       clusters of these seeds
 
-Three or four racks of 9 to 14 GPUs, or two of 18 to 23, each GPU with several links to the switch of its rack and a NIC,
-on one network or on rails, so that switches and NICs both limit; they lost GPUs, NICs, links to a switch, a tray of four
-GPUs, or a rail. What is lost is told to the program as --without, and taken out of the machine here. All links are full
-duplex, and switches forward, so that rates are those of flows through switches (Bang-Jensen, Frank and Jackson 1995):
+Three or four racks of 9 to 14 GPUs, or two of 18 to 23, each GPU with several links to the switch of its rack and a
+NIC, on one network or on rails, so that switches and NICs both limit; they lost GPUs, NICs, links to a switch, a tray
+of four GPUs, or a rail. What is lost is told to the program as --without, and taken out of the machine here. All
+links are full duplex, and switches forward, so that rates are those of flows through switches (Bang-Jensen, Frank and
+Jackson 1995):
 
 broadcast                  the least flow from the root to another GPU
 allgather, reducescatter   x such that x/n from each GPU reach each other one
