@@ -70,6 +70,8 @@ rooted_racks "server:16 gpu:36 switch:900 net:50 rails" s5/gpu3 19 8 -c broadcas
 rooted_racks "server:16 gpu:36 switch:900 net:50 rails" s5/gpu3 19 8 -c reduce -r 3
 rooted_racks "server:16 gpu:36 switch:900 net:50 rails" s5/gpu3-net/rail3 18 8 -c broadcast
 rooted_racks "server:3 gpu:36 switch:900 net:50 rails" s1/gpu3 19 6 -c broadcast
+rooted_racks "server:2 gpu:36 switch:900 net:50 rails" s0/gpu3,s1/gpu3 19 6 -c broadcast
+rooted_racks "server:2 gpu:36 switch:900 net:50 rails" s0/gpu3,s1/gpu3 19 6 -c reduce -r 50
 if [ "$full" ]; then
 	rooted_racks "server:16 gpu:36 switch:900 net:50 rails" s5:0-3,s7/gpu8 19 8 -c reduce -r 190
 	rooted_racks "server:16 gpu:72 switch:900 net:50 rails" s5/gpu3 19 8 -c broadcast

@@ -135,7 +135,8 @@ order_servers(const struct rooted *p, int *order)
 		}
 }
 
-/* Marks with 1 which trees each server is about to send in, if all trees have as many hops. */
+/* Marks with 1 which trees each server is about to send in, if all trees have as many hops. The only other server is
+ * entered once by direct trees, as the root alone leads there. */
 static void
 guess_senders(struct rooted *p, const int *order)
 {
@@ -143,7 +144,9 @@ guess_senders(struct rooted *p, const int *order)
 	for (int s = 0; s < p->c.n_servers; s++)
 		sum += p->n_entries[s];
 	memset(p->sends, 0, (size_t)p->n_trees * (size_t)p->c.n_servers * sizeof *p->sends);
-	for (int i = 0; i < p->c.n_servers - 1 && at < sum; at += p->n_sends[order[i++]])
+	for (int t = 0; t < p->n_trees && p->c.n_servers == 2; t++)
+		*rooted_at(p, p->sends, t, order[0]) = p->direct[t];
+	for (int i = 0; i < p->c.n_servers - 1 && at < sum && p->c.n_servers > 2; at += p->n_sends[order[i++]])
 		for (int64_t t = at * p->n_trees / sum; t < p->n_trees && t * sum
 		    < (at + p->n_sends[order[i]]) * p->n_trees; t++)
 			*rooted_at(p, p->sends, (int)t, order[i]) = 1;
@@ -198,9 +201,9 @@ senders_share(const struct rooted *p, int t, int s, const int *hops, int left, i
 	return most < need ? most : need;
 }
 
-/* The root's server sends in all trees, the same number of hops but for direct ones. Then trees take servers one after
- * the other to send for them, and all of their slots: with the slots of one server left over, the next tree begins.
- * left: of each server. */
+/* The root's server sends in all trees, the same number of hops but for direct ones, or all that enter the only other
+ * server. Then trees take servers one after the other to send for them, and all of their slots: with the slots of one
+ * server left over, the next tree begins. left: of each server. */
 static bool
 choose_senders(struct rooted *p, const int *order, const int *hops, int n_direct, int *left)
 {
@@ -210,7 +213,8 @@ choose_senders(struct rooted *p, const int *order, const int *hops, int n_direct
 	if (home < others)
 		return false;
 	for (int t = 0; t < p->n_trees; t++) {
-		int own = p->direct[t] ? 1 : home / others + (t - n_direct < home % others);
+		int own = p->c.n_servers == 2 ? *rooted_at(p, p->entries, t, order[0])
+		    : p->direct[t] ? 1 : home / others + (t - n_direct < home % others);
 		int need = hops[t] - (own < hops[t] ? own : hops[t]);
 		*rooted_at(p, p->sends, t, p->home) = hops[t] - need;
 		while (at < p->c.n_servers - 1 && left[order[at]] == 0)
