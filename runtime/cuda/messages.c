@@ -45,13 +45,6 @@ struct group {
 	int n_left;
 };
 
-static int
-distance(const struct rank_state *self, const struct message *m)
-{
-	int ahead = m->sends ? m->peer - self->rank : self->rank - m->peer;
-	return (ahead + self->n_ranks) % self->n_ranks;
-}
-
 /* What both ends of a message know to be the same; 0 would not be compared. */
 static uint64_t
 signature_of(const struct message *m)
@@ -80,29 +73,49 @@ put(struct gpu *g, const struct message *m, struct gpu_message *out)
 	gpu_channels_of(g, m->sends ? me : m->peer, m->sends ? m->peer : me, route, &out->channels);
 }
 
-/* The messages of a class, by direction and peer; of a pair in their order. Returns how many there are. */
+/* Those of a class between this rank and a peer in one direction, in their order, from number n of the table on.
+ * Returns how many there are then. channels: what they take. */
+static int
+collect_pair(struct group *group, int peer, bool sends, int turn, struct gpu_message *out, int n, uint8_t *channels)
+{
+	int i = 0;
+	*channels = 0;
+	for (const struct message *m = group->call->message; m; m = m->next) {
+		if (m->peer != peer || m->sends != sends || m->bytes == 0 || i++ / group->per_pair != turn)
+			continue;
+		int needs = sizes_of(group->g, m).channels;
+		*channels = needs > *channels ? (uint8_t)needs : *channels;
+		put(group->g, m, &out[n++]);
+	}
+	return n;
+}
+
+/* The messages of a class: how many there are, and their queues. A block has queues of one peer, or of few, so that
+ * each link has blocks of its own at any time, as in collectives (kernels/strips.h), and as much comes into each
+ * rank. */
 static int
 collect(struct group *group, int turn, int from, struct gpu_messages *out, int *n_queues)
 {
-	struct gpu *g = group->g;
-	const struct rank_state *self = g->self;
-	int n = 0;
-	for (int k = 0; k < 2 * self->n_ranks; k++) {
-		int peer = k / 2, i = 0, first = n, channels = 0;
-		for (struct message *m = group->call->message; m; m = m->next) {
-			if (m->peer != peer || m->sends != (k % 2 == 0) || m->bytes == 0)
-				continue;
-			int away = distance(self, m), needs = sizes_of(g, m).channels;
-			if (i++ / group->per_pair != turn || away < from || away >= from + group->distances)
-				continue;
-			put(g, m, &out->message[n++]);
-			channels = needs > channels ? needs : channels;
+	uint16_t first[2 * GPU_RANKS + 1] = { 0 };
+	uint8_t channels[2 * GPU_RANKS];
+	int rank = group->g->self->rank, ranks = group->g->self->n_ranks, n = 0, queues = 0, number = 0;
+	for (int away = from; away < from + group->distances && away < ranks; away++)
+		for (int sends = 0; sends < 2; sends++) {
+			int end = collect_pair(group, (rank + (sends ? away : ranks - away)) % ranks, sends, turn,
+			    out->message, first[n], &channels[n]);
+			queues += channels[n];
+			first[++n] = (uint16_t)end;
 		}
-		for (int c = 0; c < channels; c++)
-			out->queue[(*n_queues)++] = (struct gpu_queue){ .first = (uint16_t)first,
-			    .end = (uint16_t)n, .channel = (uint16_t)c };
-	}
-	return n;
+	int blocks = queues < group->g->blocks ? queues : group->g->blocks;
+	for (int i = 0; i < n; i += 2)
+		for (int c = 0; c < 2 * GPU_CHANNELS; c++) {
+			int k = i + c % 2;
+			if (c / 2 < channels[k])
+				out->queue[gpu_queue_place(number++, queues, blocks)] = (struct gpu_queue){
+				    .first = first[k], .end = first[k + 1], .channel = (uint16_t)(c / 2) };
+		}
+	*n_queues = queues;
+	return first[n];
 }
 
 static int

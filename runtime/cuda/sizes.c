@@ -354,3 +354,13 @@ gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct
 	*out = (struct gpu_message_sizes){ .strip = strip, .chunk = chunk,
 	    .channels = (int)parts_of(bytes, strip) };
 }
+
+/* The first blocks have one more, where queues cannot be divided. */
+int
+gpu_queue_place(int number, int queues, int blocks)
+{
+	int each = queues / blocks, more = queues % blocks, of_more = more * (each + 1);
+	if (number < of_more)
+		return number / (each + 1) + number % (each + 1) * blocks;
+	return more + (number - of_more) / each + (number - of_more) % each * blocks;
+}

@@ -74,6 +74,10 @@ int gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struc
 /* False: segments are too long for the chunks that windows have room for, or there are too many lanes. */
 bool gpu_copy_sizes_choose(const struct gpu_asked *asked, struct gpu_copy_sizes *out);
 
+/* Where queue `number` of so many is in the table of a kernel of so many blocks (device.h): blocks have runs of
+ * them. */
+int gpu_queue_place(int number, int queues, int blocks);
+
 /* Of a message of `bytes`, above 0, to a pair of that many channels, with slots of slot_bytes. */
 void gpu_message_sizes_choose(int64_t bytes, int channels, int64_t slot_bytes, struct gpu_message_sizes *out);
 

@@ -191,6 +191,21 @@ messages_divided(void)
 	return few.channels == 1 && some.channels == 2 && many.channels == GPU_CHANNELS && many.chunk == 256 * KIB;
 }
 
+/* Each block has a run of queues, and none two more than another. */
+static bool
+queues_dealt(void)
+{
+	int wrong = 0;
+	for (int queues = 1; queues <= 500; queues += queues % 7 + 1)
+		for (int blocks = 1; blocks <= 33 && blocks <= queues; blocks++) {
+			int number = 0;
+			for (int b = 0; b < blocks; b++)
+				for (int at = b; at < queues; at += blocks)
+					wrong += gpu_queue_place(number++, queues, blocks) != at;
+		}
+	return wrong == 0;
+}
+
 /* Memory of a pair for messages: the same on all its ranks, and less where there are many. */
 static bool
 layouts_fit(void)
@@ -317,6 +332,7 @@ main(void)
 	failed |= report(!hubs_have_blocks(), "blocks of a hub, by its lanes");
 	failed |= report(!messages_fit(), "strips and chunks of messages fit");
 	failed |= report(!messages_divided(), "long messages take all channels of a pair");
+	failed |= report(!queues_dealt(), "blocks have runs of queues");
 	failed |= report(!layouts_fit(), "memory of a pair for messages");
 	failed |= report(!routes_right(), "what was planned for PCIe goes through the host");
 	return failed;
