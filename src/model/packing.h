@@ -20,7 +20,7 @@ typedef struct {
 
 /* Trees with rates, which are whole multiples of one unit: tree t carries weight[t] * unit bytes/s. The sum over
  * trees of rate * (edges that use link l) is at most capacity(l), for every l. */
-typedef struct {
+typedef struct Packing {
 	int n_trees;
 	Tree *tree;
 	int *demand;		/* of each tree, ascending; NULL: the collective has one demand */
@@ -34,6 +34,7 @@ typedef struct {
 	int *part_of;		/* of each tree, where there are parts */
 	/* Of a packing of the same rate that has more trees, but is less deep; 0: none is known. */
 	int other_trees, other_depth;
+	struct Packing *fewer;	/* of the same rate, with fewer trees, which take longer; NULL */
 	/* The trees are those of representatives, with the rate of each of their images under this group; NULL: all
 	 * trees are there. Only sched_build takes such a packing. */
 	const Symmetry *symmetry;

@@ -184,6 +184,8 @@ plan_anew(Ctx *ctx, const Planning *in, KnownPlans *known, Packing **out, Bound 
 		return plan_free(ctx, in, out, proof);
 	TRY(TEMP(ctx, work, in->topo->n_ranks));
 	TRY(plan_within(ctx, in, known, 0, 0, &whole, proof));
+	if (whole && !obeys(whole, ask, work) && whole->fewer)
+		whole = whole->fewer;
 	if (whole && obeys(whole, ask, work)) {
 		*out = whole;
 		return OK;

@@ -6,10 +6,12 @@
  * factors are from times, beside which tests/bench/estimates.py prints it. A row that takes longer than MOST_SECONDS
  * runs after the others, where none of them has planned the job. What a row takes differs by an order of magnitude, as
  * it may end at once: an estimate is of the slow ones. */
+#include "plan/family.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/few/few.h"
 #include "plan/pack/flow/flow.h"
+#include "plan/pack/linear/linear.h"
 #include "plan/plan.h"
 #include "plan/programs.h"
 #include "plan/turned.h"
@@ -29,6 +31,7 @@ static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not dee
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
 static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
+static const double ONE_HOP_GAIN = 0.025;	/* likewise, by a star of each rank: of less, nothing was measured */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
 static const double MESSAGE = 1 << 26;	/* bytes of the message whose time counts */
@@ -592,6 +595,50 @@ run_programs(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
+/* Equal links between every two ranks. */
+static bool
+is_even_mesh(const Topology *topo)
+{
+	bool even = topo->n_vertices == topo->n_ranks && topo->n_ranks <= LIMIT_ILP_RANKS;
+	for (int r = 0; r < topo->n_ranks && even; r++) {
+		bool from[LIMIT_ILP_RANKS] = { false };
+		int n = 0;
+		for (int i = topo->first_in[r]; i < topo->first_in[r + 1]; i++) {
+			const Link *link = &topo->link[topo->in[i]];
+			n += !from[link->from];
+			from[link->from] = true;
+			even &= link->capacity == topo->link[0].capacity;
+		}
+		even &= n == topo->n_ranks - 1 && topo->first_in[r + 1] - topo->first_in[r] == n;
+	}
+	return even;
+}
+
+/* An allreduce, by trees that are deeper than two hops. */
+static bool
+serves_one_hop(const struct portfolio *p)
+{
+	const Ask *ask = p->in->ask;
+	return ask->coll == ALLREDUCE && ask->packing == PACKING_EXACT && ask->minimise && !ask->tolerance.num
+	    && is_even_mesh(p->in->topo) && is_at(p, 1) && pack_depth(p->best, p->work) > 2;
+}
+
+/* A star of each rank: more trees than the fewest, but none that waits for what another rank passes on. */
+static Status
+run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Bound proof = p->proof;
+	Packing *pack;
+	Frac unused;
+	TRY(pack_family(ctx, in->topo, in->sym, in->bound, &onehop_family, in->ask, &pack, &proof, &unused));
+	if (!pack || !takes_less(p, pack, ONE_HOP_GAIN))
+		return OK;
+	pack->fewer = p->best;
+	*out = pack;
+	return OK;
+}
+
 static const struct packer packers[] = {
 	{ "one tree", "widest.c", serves_one_tree, searches_work, BEST_EFFORT, false, false, false, run_one_tree },
 	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, edges_work, BEST_EFFORT, false,
@@ -618,6 +665,7 @@ static const struct packer packers[] = {
 	    serves_deep_turned, flows_work, BEST_EFFORT, true, false, true, run_turned },
 	{ "linear program", "Blink 3.2; programs.c", serves_programs, program_work, OPTIMAL, false, false, true,
 	    run_programs },
+	{ "one hop", "Blink 3.5; onehop.c", serves_one_hop, program_work, BEST_EFFORT, true, false, true, run_one_hop },
 };
 
 /* ---- the driver ---- */
