@@ -107,8 +107,11 @@ def watch(widths, command):
     later = [tuple(map(int, item.split(":"))) for item in later]
     screen, state, bad = Screen(int(first)), {"lines": 0, "longest": 0}, []
 
+    wide = [screen.columns]     # that a line may be: one that was on its way when the width changed has the width before
+
     def take(data, columns):
         if columns:
+            wide[0] = screen.columns
             screen.columns = columns
         text = data.decode("utf-8", "replace")
         for line in re.split(r"\x1b\[[0-9;]*[A-Za-z]|[\r\n]", text):
@@ -117,8 +120,9 @@ def watch(widths, command):
             size = sum(map(width, line))
             state["lines"] += 1
             state["longest"] = max(state["longest"], size)
-            if size >= screen.columns:
+            if size >= max(wide[0], screen.columns):
                 bad.append(f"{size} columns of {screen.columns}: {line}")
+            wide[0] = 0
         screen.take(text)
 
     code = run(command, take, int(first), later)
