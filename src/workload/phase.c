@@ -1,6 +1,8 @@
 /* A phase: the shares of links that each group gets, its trees within them, and the images of these. */
 #include "workload/planning.h"
 
+#include <string.h>
+
 static const char *const schedules[] = { GROUP_SCHEDULES_LIST(ROW_TEXT) };
 const Names group_schedules_names = { N_GROUP_SCHEDULES, schedules };
 
@@ -191,16 +193,19 @@ phase_plan(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, PhasePlan *ou
 }
 
 Status
-phase_least(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, double *out)
+phase_least(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, double *out, int64_t *price)
 {
 	struct planning p = { .ctx = ctx, .in = in, .phase = phase };
 	ConcurrentPlan plan;
 	*out = 0;
+	memset(price, 0, (size_t)in->topo->n_links * sizeof *price);
 	TRY(list_groups(&p, false));
 	if (p.n == 0)
 		return OK;
 	TRY(share_links(&p, &plan));
 	*out = plan.seconds;
+	for (int l = 0; l < in->topo->n_links; l++)
+		price[l] = plan.price[plan.n_levels - 1][(plan.n_levels - 1) * p.links.n_rows + in->sym->link_orbit[l]];
 	return OK;
 }
 

@@ -74,8 +74,8 @@ void phase_free(const JoinedWorkload *in, PhasePlan *phase);
 int phase_level(const Phase *phase, int call);
 
 /* The least time of a phase, s, by what the linear program proves: no groups are planned. 0: no group has two ranks.
- * Fails: as phase_plan. */
-Status phase_least(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, double *out);
+ * price: n_links of in->topo, whose prices prove it where all calls are of one priority. Fails: as phase_plan. */
+Status phase_least(Ctx *ctx, const JoinedWorkload *in, const Phase *phase, double *out, int64_t *price);
 
 /* ---- placement.c: which GPU each rank has ---- */
 

@@ -107,7 +107,7 @@ def watch(widths, command):
     later = [tuple(map(int, item.split(":"))) for item in later]
     screen, state, bad = Screen(int(first)), {"lines": 0, "longest": 0}, []
 
-    wide = [screen.columns]     # that a line may be: one that was on its way when the width changed has the width before
+    wide = [screen.columns]     # a line that is on its way when the width changes has the one before
 
     def take(data, columns):
         if columns:

@@ -76,8 +76,11 @@ expect_exit "a job and sizes of sets" 2 "$blinkc" advise --job examples/jobs/dgx
 expect_exit "a job for Slurm" 2 "$blinkc" advise --job examples/jobs/dgx1v.json --format slurm
 expect_exit "a job without a machine" 2 "$blinkc" advise --job "$work/eight.json"
 expect_exit "a job over more ranks than GPUs" 3 "$blinkc" advise --job examples/jobs/mi250.json dgx1v
-# Of job 86 no change of two ranks leads from those in order to the best.
-expect "a placement that is found by branch and bound" oracle random_placement "$blinkc" 86 86
+# Of jobs 10 and 86 no change of two ranks leads from those in order to the best.
+expect "a placement that is found by branch and bound" oracle random_placement "$blinkc" 10 10
+expect "another one" oracle random_placement "$blinkc" 86 86
+# Of job 89 groups of one kind have ranks of different other groups.
+expect "groups that are unlike" oracle random_placement "$blinkc" 89 89
 # Behind one switch all placements are alike, and ports carry no more than ranks send: 2 x 3 / 4 of both messages of
 # all 16, at 150 GB/s each.
 cat >"$work/ports.json" <<'END'
@@ -90,6 +93,24 @@ cp "$work/out" "$work/text"
 expect "a job whose first placement is proven: its time" grep -q '^best        2 ms for all phases' "$work/text"
 expect "a job whose first placement is proven: it says so" grep -q '^placements  1 was looked at; no other is faster$' \
 	"$work/text"
+# Of the 16 dies of an MI250 half of the links between modules are single: what is found first is 4 % slower.
+cat >"$work/dies.json" <<'END'
+{ "format": "blink-job", "version": 1, "topology": "mi250", "grid": { "dp": 4, "tp": 4 }, "phases": [ { "name": "step",
+  "calls": [ { "groups": "tp", "collective": "allreduce", "bytes": 67108864, "times": 8 },
+    { "groups": "dp", "collective": "allreduce", "bytes": 1073741824 } ] } ] }
+END
+expect "16 dies" "$blinkc" advise --job "$work/dies.json"
+cp "$work/out" "$work/text"
+expect "16 dies: the least time" grep -q '^best        21.47 ms for all phases' "$work/text"
+expect "16 dies: it is proven" grep -q 'were looked at; no other is faster$' "$work/text"
+gpus=$(sed -n 's/^job file    "gpus": "\(.*\)"$/\1/p' "$work/text")
+sed "s/\"grid\"/\"gpus\": \"$gpus\", &/" "$work/dies.json" >"$work/placed.json"
+expect "16 dies: placed so" "$blinkc" job "$work/placed.json"
+grep -q '^  time        21.47 ms; bound 21.47 ms' "$work/out" || not_ok "16 dies: placed so: $(cat "$work/out")"
+if [ "$full" ]; then
+	expect "16 dies, three kinds of groups" "$blinkc" advise --job examples/jobs/mi250.json
+	has "16 dies, three kinds of groups: it is proven" 'were looked at; no other is faster$'
+fi
 # Of job 1 some ranks of a group change places without any change of its blocks, and others do not.
 expect "ranks of unequal blocks" oracle random_placement "$blinkc" 1 1
 expect "random jobs, all placements" oracle random_placement "$blinkc" 18 "$([ "$full" ] && echo 60 || echo 22)"
