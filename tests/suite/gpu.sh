@@ -200,11 +200,11 @@ expect "groups of a job: results" grep -q '^[0-9.]* s$' "$work/ranks/0"
 
 # ---- copy engines ----
 
-# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies. In $work/trace is what each rank says of its
-# calls.
+# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies, in many streams that wait for other ranks. In
+# $work/trace is what each rank says of its calls.
 with_copies() {
 	prefix="copies: "
-	BLINK_COPY_ENGINES=1 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
+	CUDA_DEVICE_MAX_CONNECTIONS=32 BLINK_COPY_ENGINES=1 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
 	prefix=
 }
 
