@@ -74,8 +74,8 @@ int gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struc
 /* False: segments are too long for the chunks that windows have room for, or there are too many lanes. */
 bool gpu_copy_sizes_choose(const struct gpu_asked *asked, struct gpu_copy_sizes *out);
 
-/* Where queue `number` of so many is in the table of a kernel of so many blocks (device.h): blocks have runs of
- * them. */
+/* The place in a kernel's table (device.h) of queue `number` of `queues`, so that each of `blocks` blocks serves
+ * queues whose numbers follow each other. */
 int gpu_queue_place(int number, int queues, int blocks);
 
 /* Of a message of `bytes`, above 0, to a pair of that many channels, with slots of slot_bytes. */

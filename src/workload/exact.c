@@ -1,9 +1,9 @@
 /* All placements in one server, group by group: branch and bound over which GPUs each group has.
  *
  * Ranks that are in the same groups so far are a cell, and the GPUs that they have between them are its GPUs. A group
- * takes from each cell as many as it has ranks there. When all groups have theirs, the ranks of a cell are alike. What
- * prices prove of groups that have their GPUs, and of the others wherever they cost least, cuts off (prices.c); where
- * nothing does, a linear program says what the placement takes, and its prices come in. */
+ * takes from each cell as many as it has ranks there. When all groups have theirs, ranks of a cell may change places.
+ * What prices prove of groups that have their GPUs, and of the others wherever they cost least, cuts off (prices.c);
+ * where nothing does, a linear program says what the placement takes, and its prices come in. */
 #include "base/array.h"
 #include "workload/search.h"
 
@@ -17,7 +17,7 @@ enum { SETS_WORK = 1024 };
 struct part {
 	int size;		/* of priced_size; -1: it costs nothing of its own */
 	unsigned ranks;
-	bool alike;		/* to the part before: which of the two has which set is all the same */
+	bool alike;		/* it may exchange its GPUs with the part before: no placement takes longer so */
 };
 
 struct cells {

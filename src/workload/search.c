@@ -44,8 +44,9 @@ name_prices(struct search *s, const JoinedWorkload *in, const int64_t *price, Li
 }
 
 static Status
-step_seconds(struct search *s, const Workload *w, const int *gpu, double *out, LinkPrices *prices)
+step_seconds(struct search *s, const int *gpu, double *out, LinkPrices *prices)
 {
+	const Workload *w = s->w;
 	JoinedWorkload in;
 	int64_t *price;
 	*out = 0;
@@ -64,8 +65,9 @@ step_seconds(struct search *s, const Workload *w, const int *gpu, double *out, L
 
 /* Infinite where no links connect a group. */
 static Status
-evaluate(struct search *s, const Workload *w, const int *at, double *out)
+evaluate(struct search *s, const int *at, double *out)
 {
+	const Workload *w = s->w;
 	ArenaMark mark = arena_mark(&s->ctx->run), scratch = arena_mark(&s->ctx->scratch);
 	int *gpu;
 	LinkPrices *prices = NULL;
@@ -77,7 +79,7 @@ evaluate(struct search *s, const Workload *w, const int *at, double *out)
 	TRY(NEW(s->ctx, gpu, w->n_ranks));
 	for (int r = 0; r < w->n_ranks; r++)
 		gpu[r] = s->gpu[at[r]];
-	Status status = step_seconds(s, w, gpu, out, prices);
+	Status status = step_seconds(s, gpu, out, prices);
 	if (status == INFEASIBLE) {
 		s->ctx->error.status = OK;
 		*out = INFINITY;
@@ -95,7 +97,7 @@ Status
 price_best(struct search *s)
 {
 	double seconds;
-	return evaluate(s, s->w, s->best, &seconds);
+	return evaluate(s, s->best, &seconds);
 }
 
 /* ---- placements that are alike ---- */
@@ -295,7 +297,7 @@ look(struct search *s, const int *at, double *seconds)
 	bool before;
 	TRY(note(s, at, &seen, &before));
 	if (!before) {
-		TRY(evaluate(s, s->w, at, &seen->seconds));
+		TRY(evaluate(s, at, &seen->seconds));
 		s->n_looked++;
 		s->most = isfinite(seen->seconds) ? fmax(s->most, seen->seconds) : s->most;
 		progress(s->ctx, "placements: %d looked at, the best takes %.4g ms", s->n_looked, s->least * 1e3);
