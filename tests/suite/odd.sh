@@ -58,6 +58,26 @@ racks() {
 }
 racks "server:4 gpu:72 switch:900 net:50 rails" s1/gpu0-net/rail0,s2/gpu3-net/rail3 6
 
+# An alltoall over racks on rails that lost parts has whole paths at the bound of a rack, after shifts from full links;
+# where that is no number of whole paths, few pairs have several.
+alltoall_racks() {	# MACHINE, LOST, most TREES, most DEPTH
+	(ulimit -t 10 && exec "$blinkc" --synthetic "$1" --without "$2" -c alltoall -o "$work/racks.json") \
+		2>"$work/err" || not_ok "alltoall over $1 without $2: exit $?"
+	has "alltoall over $1 without $2, at the bound" '^ratio       1\.000' "$work/err"
+	if awk -v trees="$3" -v depth="$4" '$1 == "trees" { exit !(+$2 <= trees && $4 <= depth) }' "$work/err"; then
+		ok "alltoall over $1 without $2, few paths"
+	else
+		not_ok "alltoall over $1 without $2: $(grep '^trees' "$work/err")"
+	fi
+	expect "it is valid" "$blinkc" check -q "$work/racks.json"
+}
+alltoall_racks "server:8 gpu:18 switch:900 net:50 rails" s0:0-3,s1:4-7,s2:2 18090 3
+alltoall_racks "server:8 gpu:18 switch:900 net:50 rails" s0:0,s1:2 20022 3
+alltoall_racks "server:8 gpu:18 switch:900 net:50 rails" s0:0-3,s5:4-7,s3/gpu3-net/rail3 18395 3
+if [ "$full" ]; then
+	alltoall_racks "server:16 gpu:36 switch:900 net:50 rails" s0:0-3,s5:4-7,s11:8-11 317532 3
+fi
+
 # A tree of a root enters racks as often as their switches need, from a root whose rail lacks one or not.
 rooted_racks() {
 	"$blinkc" --synthetic "$1" --without "$2" "${@:5}" -o "$work/racks.json" 2>"$work/err" ||
@@ -81,7 +101,7 @@ if [ "$full" ]; then
 	racks "server:16 gpu:36 switch:900 net:50 rails" net/rail3 8
 fi
 
-# Every third is replayed, and held against brute force, too. 
+# Every third is replayed, and held against brute force, too.
 first=4 last=6 flows=40 racks=4
 [ ! "$full" ] || first=1 last=70 flows=300 racks=500
 expect "random machines $first to $last, all collectives" oracle sweep "$blinkc" $first $last --every 3 --most 30

@@ -495,7 +495,7 @@ plan_paths(struct paths *p, Packing **out)
 	TRY(check_edges(p));
 	TRY(paths_start(p));
 	if (p->reached)
-		return make_packing(p, false, out);
+		return make_packing(p, p->n_detours > 0, out);
 	if (progress(p->ctx, "linear program") > 0)
 		TRY(improve(p));
 	TRY(detours_help(p, &detours));

@@ -8,7 +8,8 @@
  * *out: at the optimum but for the rounding of doubles, 1e-9 at most; a lower rate where time is over, or GLPK fails.
  * *proof: a bound that is known; stays, or lengths that prove a lower one.
  * Fails: NO_MEMORY; LIMIT more edges than a schedule may have.
- * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s. */
+ * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s; 10 to 20
+ * searches where whole paths, or few divided demands, are at the bound that is known (paths_shift.c). */
 Status pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
 
 /* The same where each pair of ranks has bytes of its own, bytes[i * n_ranks + j] from rank i to rank j, above 0 in all:

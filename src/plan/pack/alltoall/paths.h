@@ -94,6 +94,11 @@ int paths_demand(const struct paths *p, int from, int to);
  * cost about as much, and p->best_y; or key paths alone, and p->reached. */
 Status paths_start(struct paths *p);
 
+/* ---- paths_shift.c -------------------------------------------------------------------------------------------- */
+
+/* Key paths and detours at the bound that is known, from key paths near it. p->reached: there are; else all stay. */
+Status paths_shift(struct paths *p);
+
 /* ---- paths_master.c ------------------------------------------------------------------------------------------ */
 
 Status paths_open(struct paths *p);

@@ -8,8 +8,8 @@
  * takes over a part of what the loads miss the target by, so that loads come to within a path of the target where they
  * can, and the mean of y is a good guess at the prices of the optimum: its bound is within 1e-4 of it. Paths that were
  * the best in the last sweeps, but for the last of them, are the first detours: they cost about as much.
- * Where whole paths are at the bound that was known, as the shortest ones of a cluster that lost a GPU often are, that
- * is the end.
+ * Where whole paths are at the bound that was known, as the shortest ones of a cluster that lost a GPU often are, or
+ * where shifts between them lead there (paths_shift.c), that is the end.
  * From: Hestenes 1969 and Powell 1969 for the method of multipliers; whole paths are ours. */
 #include "base/array.h"
 #include "plan/pack/alltoall/paths.h"
@@ -190,6 +190,13 @@ keep_prices(struct start *s)
 	p->bound = fmax(p->bound, last);
 }
 
+/* Loads are near each other after few sweeps; shifts that do not end then may later. */
+static bool
+shifts_after(int number)
+{
+	return number == 6 || number == 16 || number == 36 || number == SWEEPS;
+}
+
 Status
 paths_start(struct paths *p)
 {
@@ -205,6 +212,10 @@ paths_start(struct paths *p)
 		s.keeps = number >= SWEEPS - SWEEPS_KEPT;
 		TRY(sweep(&s, number));
 		p->reached = fullest(p) <= p->known * (1 + EXACT);
+		if (p->reached)
+			return OK;
+		if (shifts_after(number) && paths_bound(p, p->y) <= p->known * (1 + EXACT))
+			TRY(paths_shift(p));
 		if (p->reached)
 			return OK;
 		s.stiffness *= pow(last / first, 1.0 / SWEEPS);
