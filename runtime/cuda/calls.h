@@ -24,8 +24,23 @@ struct gpu_flight {
 	uint64_t number;		/* of the call */
 	CUevent event;			/* recorded after it */
 	int n_messages;			/* above 0: an exchange */
-	struct gpu_messages *messages;	/* its table, to be given back; NULL: it has none */
+	struct gpu_sheet *sheet;	/* to be given back; NULL: it has none */
 	struct gpu_flight *next;
+};
+
+/* A table of messages or blocks, of one launch. That of a capture belongs to its graph for ever. */
+struct gpu_sheet {
+	struct gpu_messages *host;	/* where it is written */
+	const struct gpu_messages *gpu;	/* where kernels read it: the same memory, or gpu_sheet_put copies it there */
+	struct gpu_sheet *next;		/* that no launch has */
+	struct gpu_sheet *made;		/* before it: of all */
+};
+
+/* Memory that is given back when a call has ended. */
+struct gpu_owed {
+	CUdeviceptr memory;
+	uint64_t number;		/* of the call */
+	struct gpu_owed *next;
 };
 
 struct gpu_slab {
@@ -55,9 +70,10 @@ struct gpu_launches {
 	uint64_t n_made;
 	struct gpu_flight *first, *last, *unused;
 	int n_flights;			/* from first to last */
-	struct gpu_pool *pool;		/* of tables of messages */
-	struct gpu_messages **table_free;
-	int n_table_free;
+	struct gpu_owed *owed, **owed_end;	/* in the order of calls */
+	struct gpu_sheet *sheet, *sheets;	/* that no launch has; all */
+	void *first_sheets;		/* memory of the host, of those that the communicator began with */
+	struct gpu_messages *staged;	/* memory of the process, of all others while they are written */
 	bool has_captured;		/* graphs may run without a call */
 	struct { uint64_t signature; char text[112]; } text[GPU_TEXTS];	/* of calls: what a signature means */
 	int next_text;
@@ -75,13 +91,19 @@ struct gpu_target {
 	uint64_t capture;		/* number of its capture */
 };
 
-/* ---- tables.c ---- */
+/* ---- slabs.c ---- */
 
 /* Memory of the GPU that stays until the communicator closes; graphs may use it. Aligned to 256 bytes. */
 int gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err);
+/* By the library's own stream, as that of the caller may capture. */
+int gpu_upload(struct gpu *g, CUdeviceptr to, const void *from, size_t bytes, struct blink_error *err);
+void gpu_slabs_close(struct gpu *g, bool forked);
+
+/* ---- tables.c ---- */
+
 int gpu_table_of(struct gpu *g, const struct plan *plan, bool switched, const struct gpu_table **out,
     struct blink_error *err);
-void gpu_tables_close(struct gpu *g, bool forked);
+void gpu_tables_close(struct gpu *g);
 
 /* By which route a part of a plan goes between this rank and a peer. */
 enum gpu_route gpu_route_of(const struct gpu *g, const RankProgram *prog, int part, int peer);
@@ -95,10 +117,10 @@ void gpu_modules_close(struct gpu *g);
 
 /* ---- flights.c ---- */
 
-/* After the launch of a call, or of one of several of its exchanges. Takes `messages` (NULL: none), whatever it
+/* After the launch of a call, or of one of several of its exchanges. Takes the sheet (NULL: none), whatever it
  * returns. */
-int gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages,
-    struct gpu_messages *messages, struct blink_error *err);
+int gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_sheet *sheet,
+    struct blink_error *err);
 
 /* The calls before it in other streams end first. */
 int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *err);
@@ -107,9 +129,16 @@ int gpu_order(struct gpu *g, const struct gpu_target *to, struct blink_error *er
  * CUDA_ERROR_NOT_READY, or its error; CUDA_SUCCESS: all have ended. */
 CUresult gpu_reap(struct gpu *g);
 
-/* Tables of messages: more of them; one is given back, and the lock is held. */
-int gpu_messages_grow(struct gpu *g, struct blink_error *err);
-void gpu_table_return(struct gpu *g, struct gpu_messages *messages);
+/* Memory of gpu_take, when the calls so far have ended. */
+int gpu_give_later(struct gpu *g, CUdeviceptr memory, struct blink_error *err);
+
+int gpu_flights_open(struct gpu *g, struct blink_error *err);
+
+/* A sheet that no launch has, which is to be written at once, and put; for a launch in a capture or not. NULL: fails.
+ * gpu_sheet_return: no launch took it. */
+struct gpu_sheet *gpu_sheet_take(struct gpu *g, bool capturing, struct blink_error *err);
+int gpu_sheet_put(struct gpu *g, const struct gpu_sheet *sheet, struct blink_error *err);
+void gpu_sheet_return(struct gpu *g, struct gpu_sheet *sheet);
 
 /* Of calls that have been made. */
 uint64_t gpu_last_call(void *of);
@@ -140,16 +169,13 @@ void gpu_copies_release(struct gpu *g);
 
 /* An alltoall whose blocks differ in length. gpu_uneven_plan: as if its message had some length that is the same on all
  * ranks, which sets call->count, its plan is chosen; by_messages: it is to go by messages, which the call has then.
- * gpu_uneven_blocks: the blocks for the kernel with those parameters, in a table of messages. Fails: blinkMismatch,
+ * gpu_uneven_blocks: the blocks for the kernel with those parameters, in a sheet. Fails: blinkMismatch,
  * blinkLimit, blinkOutOfMemory. */
 int gpu_uneven_plan(struct gpu *g, struct call *call, bool *by_messages, struct blink_error *err);
-int gpu_uneven_blocks(struct gpu *g, const struct call *call, struct gpu_call *p, struct gpu_messages **table,
-    struct blink_error *err);
+int gpu_uneven_blocks(struct gpu *g, const struct call *call, struct gpu_call *p, bool capturing,
+    struct gpu_sheet **sheet, struct blink_error *err);
 
 /* ---- messages.c ---- */
-
-/* A table that no launch has. */
-struct gpu_messages *gpu_table_take(struct gpu *g, struct blink_error *err);
 
 int gpu_submit_messages(struct gpu *g, struct call *call, const struct gpu_target *to, struct blink_error *err);
 

@@ -72,7 +72,7 @@ struct way {
 struct gpu_copier {
 	CUdeviceptr number;		/* in memory of the GPU: 0, 1 ... GPU_COPY_CHUNKS, what flags are set to */
 	CUdeviceptr released;		/* likewise, FLAGS times RELEASED */
-	CUstream release;		/* of a priority of its own, so that it shares no queue with what waits */
+	CUstream release;		/* shares no connection with what waits (store.c) */
 	CUevent begun;
 	struct way way[WAYS];
 	int n_ways;
@@ -565,10 +565,8 @@ put_values(struct gpu *g, int n, uint32_t first, uint32_t step, CUdeviceptr *out
 		return set_error_memory(err);
 	for (int i = 0; i < n; i++)
 		value[i] = first + (uint32_t)i * step;
-	if (gpu_keep(g, bytes, out, err) == blinkSuccess
-	    && driver_check(g->d, g->d->copy_in_async(*out, value, bytes, g->stream), err, "copy %zu bytes", bytes)
-	    == blinkSuccess)
-		driver_check(g->d, g->d->stream_synchronize(g->stream), err, "copy %zu bytes", bytes);
+	if (gpu_keep(g, bytes, out, err) == blinkSuccess)
+		gpu_upload(g, *out, value, bytes, err);
 	free(value);
 	return err->code;
 }

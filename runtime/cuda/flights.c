@@ -5,47 +5,147 @@
 
 #include <stdlib.h>
 
-/* ---- tables of messages ---- */
+/* ---- sheets ---- */
 
-enum { TABLES = 16 };
+/* The first ones are in memory of the host, which kernels read there: nothing is uploaded. Where so many are under way,
+ * and in captures, whose sheets never come back, they are in memory of the GPU. */
+enum { SHEETS = 16 };
 
-struct gpu_pool {
-	void *memory;
-	struct gpu_pool *next;
-};
+static struct gpu_sheet *
+new_sheet(struct gpu_launches *l, struct gpu_messages *host, const void *gpu, struct blink_error *err)
+{
+	struct gpu_sheet *sheet = calloc(1, sizeof *sheet);
+	if (!sheet) {
+		set_error_memory(err);
+		return NULL;
+	}
+	*sheet = (struct gpu_sheet){ .host = host, .gpu = gpu, .made = l->sheets };
+	l->sheets = sheet;
+	return sheet;
+}
 
-int
-gpu_messages_grow(struct gpu *g, struct blink_error *err)
+static struct gpu_sheet *
+sheet_of_gpu(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
-	struct gpu_pool *pool = calloc(1, sizeof *pool);
-	size_t table = sizeof(struct gpu_messages);
-	int n = TABLES;
-	for (struct gpu_pool *p = l->pool; p; p = p->next)
-		n += TABLES;
-	struct gpu_messages **grown = realloc(l->table_free, (size_t)n * sizeof *grown);
-	l->table_free = grown ? grown : l->table_free;
-	if (!pool || !grown) {
-		free(pool);
-		return set_error_memory(err);
-	}
-	if (driver_check(g->d, g->d->host_alloc(&pool->memory, TABLES * table, CU_MEMHOSTALLOC_PORTABLE |
-	    CU_MEMHOSTALLOC_DEVICEMAP), err, "allocate %zu bytes of the host", TABLES * table) != blinkSuccess) {
-		free(pool);
-		return err->code;
-	}
-	pool->next = l->pool;
-	l->pool = pool;
-	for (int i = 0; i < TABLES; i++)
-		l->table_free[l->n_table_free++] = &((struct gpu_messages *)pool->memory)[i];
-	return blinkSuccess;
+	CUdeviceptr memory;
+	if (!l->staged && !(l->staged = calloc(1, sizeof *l->staged)))
+		set_error_memory(err);
+	else if (gpu_keep(g, sizeof *l->staged, &memory, err) == blinkSuccess)
+		return new_sheet(l, l->staged, host_pointer(memory), err);
+	return NULL;
+}
+
+/* The lock is held. */
+static void
+put_back(struct gpu_launches *l, struct gpu_sheet *sheet)
+{
+	sheet->next = l->sheet;
+	l->sheet = sheet;
+}
+
+struct gpu_sheet *
+gpu_sheet_take(struct gpu *g, bool capturing, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	if (capturing)
+		return sheet_of_gpu(g, err);
+	pthread_mutex_lock(&l->lock);
+	if (!l->sheet)
+		gpu_reap(g);
+	struct gpu_sheet *out = l->sheet;
+	if (out)
+		l->sheet = out->next;
+	pthread_mutex_unlock(&l->lock);
+	return out ? out : sheet_of_gpu(g, err);
+}
+
+int
+gpu_sheet_put(struct gpu *g, const struct gpu_sheet *sheet, struct blink_error *err)
+{
+	return sheet->gpu == sheet->host ? blinkSuccess
+	    : gpu_upload(g, device_pointer(sheet->gpu), sheet->host, sizeof *sheet->host, err);
 }
 
 void
-gpu_table_return(struct gpu *g, struct gpu_messages *messages)
+gpu_sheet_return(struct gpu *g, struct gpu_sheet *sheet)
+{
+	pthread_mutex_lock(&g->launches->lock);
+	put_back(g->launches, sheet);
+	pthread_mutex_unlock(&g->launches->lock);
+}
+
+int
+gpu_flights_open(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
-	l->table_free[l->n_table_free++] = messages;
+	l->owed_end = &l->owed;
+	if (gpu_take_host(g, SHEETS * sizeof(struct gpu_messages), &l->first_sheets, err) != blinkSuccess)
+		return err->code;
+	struct gpu_messages *first = l->first_sheets;
+	for (int i = 0; i < SHEETS; i++) {
+		struct gpu_sheet *sheet = new_sheet(l, &first[i], &first[i], err);
+		if (!sheet)
+			return err->code;
+		put_back(l, sheet);
+	}
+	return blinkSuccess;
+}
+
+static void
+free_sheets(struct gpu *g, bool forked)
+{
+	struct gpu_launches *l = g->launches;
+	while (l->sheets) {
+		struct gpu_sheet *before = l->sheets->made;
+		free(l->sheets);
+		l->sheets = before;
+	}
+	if (l->first_sheets && !forked)
+		gpu_give_host(g, l->first_sheets);
+	free(l->staged);
+}
+
+/* ---- memory that is owed: the lock is held ---- */
+
+static void
+pay_first(struct gpu *g, bool forked)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_owed *owed = l->owed;
+	struct blink_error ignored = { 0 };
+	if (!forked)
+		gpu_give(g, owed->memory, &ignored);
+	l->owed = owed->next;
+	if (!l->owed)
+		l->owed_end = &l->owed;
+	free(owed);
+}
+
+/* What calls may have used that have ended. */
+static void
+pay(struct gpu *g)
+{
+	struct gpu_launches *l = g->launches;
+	while (l->owed && (!l->first || l->first->number > l->owed->number))
+		pay_first(g, false);
+}
+
+int
+gpu_give_later(struct gpu *g, CUdeviceptr memory, struct blink_error *err)
+{
+	struct gpu_launches *l = g->launches;
+	struct gpu_owed *owed = calloc(1, sizeof *owed);
+	if (!owed)
+		return set_error_memory(err);
+	pthread_mutex_lock(&l->lock);
+	*owed = (struct gpu_owed){ .memory = memory, .number = l->n_made };
+	*l->owed_end = owed;
+	l->owed_end = &owed->next;
+	gpu_reap(g);
+	pay(g);
+	pthread_mutex_unlock(&l->lock);
+	return blinkSuccess;
 }
 
 /* ---- flights ---- */
@@ -84,11 +184,12 @@ land(struct gpu *g)
 {
 	struct gpu_launches *l = g->launches;
 	struct gpu_flight *f = l->first;
-	if (f->messages)
-		gpu_table_return(g, f->messages);
+	if (f->sheet)
+		put_back(l, f->sheet);
 	l->first = f->next;
 	if (!l->first)
 		l->last = NULL;
+	pay(g);
 	l->n_flights--;
 	f->next = l->unused;
 	l->unused = f;
@@ -160,7 +261,7 @@ captured(struct gpu *g, const struct gpu_target *to, struct blink_error *err)
 }
 
 int
-gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_messages *messages,
+gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_messages, struct gpu_sheet *sheet,
     struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
@@ -170,15 +271,14 @@ gpu_launched(struct gpu *g, const struct gpu_target *to, uint64_t number, int n_
 	struct gpu_flight *f = take_flight(g, err);
 	if (f) {
 		CUevent event = f->event;
-		*f = (struct gpu_flight){ .number = number, .event = event, .n_messages = n_messages,
-		    .messages = messages };
+		*f = (struct gpu_flight){ .number = number, .event = event, .n_messages = n_messages, .sheet = sheet };
 		if (driver_check(g->d, g->d->event_record(event, to->stream), err, "record an event") == blinkSuccess) {
 			*(l->last ? &l->last->next : &l->first) = f;
 			l->last = f;
 			l->n_flights++;
 			gpu_watch_wake(g);
 		} else {
-			f->messages = NULL;
+			f->sheet = NULL;
 			f->next = l->unused;
 			l->unused = f;
 		}
@@ -216,12 +316,7 @@ gpu_flights_close(struct gpu *g, bool forked)
 	struct gpu_launches *l = g->launches;
 	free_flights(g, l->first, forked);
 	free_flights(g, l->unused, forked);
-	while (l->pool) {
-		struct gpu_pool *next = l->pool->next;
-		if (!forked)
-			g->d->host_free(l->pool->memory);
-		free(l->pool);
-		l->pool = next;
-	}
-	free(l->table_free);
+	while (l->owed)
+		pay_first(g, forked);
+	free_sheets(g, forked);
 }

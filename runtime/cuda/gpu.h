@@ -81,7 +81,7 @@ struct gpu {
 	struct rank_state *self;
 	CUdevice device;
 	CUcontext context;		/* primary, retained */
-	CUstream stream;		/* for copies of the library itself */
+	CUstream stream;		/* for copies of the library itself: of store.c */
 	int blocks;			/* that a kernel may have: the least of all ranks */
 	int taken;			/* of the device's, until gpu_close: those and no others */
 	int threads;			/* of a block */
@@ -135,10 +135,20 @@ struct gpu_entry {
 int gpu_enter(struct gpu *g, struct gpu_entry *entry, struct blink_error *err);
 void gpu_leave(struct gpu *g, const struct gpu_entry *entry);
 
-/* cuda/context.c. g->stream, the same for all communicators of the process on the device. entered: the context is
- * current. */
-int gpu_stream_open(struct gpu *g, struct blink_error *err);
-void gpu_stream_close(struct gpu *g, bool entered);
+/* cuda/store.c. What a process has on a device for all of its communicators there: g->stream, and memory that is taken
+ * and given back while kernels run, which waits for none of them. The context is current; entered: so it is. */
+int gpu_store_open(struct gpu *g, struct blink_error *err);
+void gpu_store_close(struct gpu *g, bool entered);
+
+/* Memory of the GPU, for its own kernels and for copies, aligned to 256 bytes. gpu_give: nothing that uses it is under
+ * way. A driver without pools (before CUDA 11.2) may wait in both. Fails: blinkOutOfMemory, blinkSystemError. */
+int gpu_take(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err);
+int gpu_give(struct gpu *g, CUdeviceptr memory, struct blink_error *err);
+
+/* Memory of the host that all GPUs have mapped, at the same address, aligned to 256 bytes. What is given back is kept
+ * for others. May wait where a process has more than STORE_BYTES. */
+int gpu_take_host(struct gpu *g, size_t bytes, void **out, struct blink_error *err);
+void gpu_give_host(struct gpu *g, void *memory);
 
 /* As `struct backend` has them; of: a struct gpu. */
 int gpu_memory_open(void *of, struct memory *m, struct blink_error *err);

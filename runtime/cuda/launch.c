@@ -263,7 +263,7 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	CUfunction kernel;
 	unsigned blocks = 1;
 	void *parameters[] = { p };
-	struct gpu_messages *uneven = NULL;
+	struct gpu_sheet *uneven = NULL;
 	if (table->switched)
 		kernel = g->launches->multicast;
 	else if (find_kernel(g, call, &kernel, err) != blinkSuccess)
@@ -271,7 +271,8 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	if (choose_sizes(asked, call->plan->prog, p, err) != blinkSuccess)
 		return err->code;
 	gpu_relay_expect(g, (int64_t)call->plan->prog->lanes_max * p->width);
-	if (gpu_order(g, to, err) != blinkSuccess || (call->uneven ? gpu_uneven_blocks(g, call, p, &uneven, err)
+	if (gpu_order(g, to, err) != blinkSuccess
+	    || (call->uneven ? gpu_uneven_blocks(g, call, p, to->capturing, &uneven, err)
 	    : take_buffers(g, call, p, to, err)) != blinkSuccess
 	    || choose_blocks(g, table, p, &blocks, err) != blinkSuccess
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, to->stream,
@@ -382,7 +383,7 @@ gpu_launches_open(struct gpu *g, struct blink_error *err)
 	if (gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
 	CUdeviceptr first;
-	if (gpu_keep(g, 1, &first, err) == blinkSuccess && gpu_messages_grow(g, err) == blinkSuccess
+	if (gpu_keep(g, 1, &first, err) == blinkSuccess && gpu_flights_open(g, err) == blinkSuccess
 	    && gpu_modules_open(g, err) == blinkSuccess)
 		gpu_generated_open(g, &l->generated, err);
 	if (err->code == blinkSuccess && g->copies)
@@ -404,7 +405,8 @@ gpu_launches_close(struct gpu *g, bool forked)
 	bool entered = !forked && gpu_enter(g, &entry, &err) == blinkSuccess;
 	gpu_flights_close(g, !entered);
 	gpu_copies_close(g, !entered);
-	gpu_tables_close(g, !entered);
+	gpu_tables_close(g);
+	gpu_slabs_close(g, !entered);
 	if (entered) {
 		if (l->captured)
 			g->d->event_destroy(l->captured);

@@ -1,4 +1,5 @@
 /* Memory of a rank on its GPU besides regions: its state, and what its caller asks for. */
+#include "cuda/calls.h"
 #include "cuda/regions.h"
 #include "support/error.h"
 
@@ -15,8 +16,7 @@ gpu_state_open(struct gpu *g, struct blink_error *err)
 	size_t bytes = sizeof *g->state + 2 * counts;
 	CUdeviceptr state = 0;
 	void *status = NULL;
-	if (CHECK(g, memory_alloc(&state, bytes), err, "allocate %zu bytes on device %d", bytes, (int)g->device)
-	    != blinkSuccess)
+	if (gpu_take(g, bytes, &state, err) != blinkSuccess)
 		return err->code;
 	g->state = host_pointer(state);
 	CUdeviceptr sent = state + sizeof *g->state;
@@ -24,8 +24,7 @@ gpu_state_open(struct gpu *g, struct blink_error *err)
 	if (gpu_zero(g, state, bytes, err) != blinkSuccess
 	    || gpu_copy(g, &g->state->sent, pointer, sizeof pointer, err) != blinkSuccess)
 		return err->code;
-	if (CHECK(g, host_alloc(&status, sizeof *g->status, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP), err,
-	    "allocate memory of the host") != blinkSuccess)
+	if (gpu_take_host(g, sizeof *g->status, &status, err) != blinkSuccess)
 		return err->code;
 	memset(status, 0, sizeof *g->status);
 	g->status = status;
@@ -43,12 +42,13 @@ gpu_memory_open(void *of, struct memory *m, struct blink_error *err)
 	CUdeviceptr memory = 0;
 	if (gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
-	CHECK(g, memory_alloc(&memory, m->bytes), err, "allocate %zu bytes on device %d", m->bytes, (int)g->device);
+	gpu_take(g, m->bytes, &memory, err);
 	gpu_leave(g, &entry);
 	m->at = host_pointer(memory);
 	return err->code;
 }
 
+/* Calls that are under way may use it: it is given back when they have ended. */
 int
 gpu_memory_close(void *of, struct memory *m, bool forked, struct blink_error *err)
 {
@@ -56,7 +56,7 @@ gpu_memory_close(void *of, struct memory *m, bool forked, struct blink_error *er
 	struct gpu_entry entry;
 	if (forked || gpu_enter(g, &entry, err) != blinkSuccess)
 		return err->code;
-	CHECK(g, memory_free(device_pointer(m->at)), err, "free memory of device %d", (int)g->device);
+	gpu_give_later(g, device_pointer(m->at), err);
 	gpu_leave(g, &entry);
 	return err->code;
 }

@@ -2,8 +2,7 @@
  *
  * A message is cut into strips, which go through as many channels of its pair; the strips of a channel in one
  * direction are a queue. A kernel has a block for each queue, as long as there are enough, or blocks take turns with
- * theirs. Its messages and queues are in memory of the host, which the GPU reads: nothing is uploaded. They belong to
- * their launch until that has ended; in a capture, for ever.
+ * theirs. Its messages and queues are on a sheet (flights.c), which belongs to the launch until that has ended.
  *
  * Groups with more messages or queues than a kernel has room for take several. Two ranks must then not wait for each
  * other's later ones, so messages go in an order that both know: first by their number among those of the same pair
@@ -17,22 +16,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- tables ---- */
-
-struct gpu_messages *
-gpu_table_take(struct gpu *g, struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	struct gpu_messages *out = NULL;
-	pthread_mutex_lock(&l->lock);
-	if (l->n_table_free == 0)
-		gpu_reap(g);
-	if (l->n_table_free > 0 || gpu_messages_grow(g, err) == blinkSuccess)
-		out = l->table_free[--l->n_table_free];
-	pthread_mutex_unlock(&l->lock);
-	return out;
-}
 
 /* ---- groups ---- */
 
@@ -119,36 +102,35 @@ collect(struct group *group, int turn, int from, struct gpu_messages *out, int *
 }
 
 static int
-launch(struct group *group, struct gpu_messages *table, int n, int n_queues, struct blink_error *err)
+launch(struct group *group, struct gpu_sheet *sheet, int n, int n_queues, struct blink_error *err)
 {
 	struct gpu *g = group->g;
-	struct gpu_exchange p = { .state = g->state, .status = g->status, .messages = table,
+	struct gpu_exchange p = { .state = g->state, .status = g->status, .messages = sheet->gpu,
 	    .slot_bytes = g->layout.slot_bytes, .n_queues = n_queues };
 	unsigned blocks = (unsigned)(n_queues < g->blocks ? n_queues : g->blocks);
 	void *parameters[] = { &p };
 	CUfunction kernel;
-	if (gpu_function(g, "move", 1, &kernel, err) != blinkSuccess || gpu_order(g, group->to, err) != blinkSuccess
+	if (gpu_sheet_put(g, sheet, err) != blinkSuccess
+	    || gpu_function(g, "move", 1, &kernel, err) != blinkSuccess || gpu_order(g, group->to, err) != blinkSuccess
 	    || driver_check(g->d, g->d->launch(kernel, blocks, 1, 1, (unsigned)g->threads, 1, 1, 0, group->to->stream,
 	    parameters, NULL), err, "launch the kernel of messages") != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_TRACE, g->self->rank, "%d messages: %u blocks, %d queues", n, blocks, n_queues);
-	return gpu_launched(g, group->to, group->call->number, n, table, err);
+	return gpu_launched(g, group->to, group->call->number, n, sheet, err);
 }
 
 static int
 launch_class(struct group *group, int turn, int from, struct blink_error *err)
 {
 	int n_queues = 0;
-	struct gpu_messages *table = gpu_table_take(group->g, err);
-	if (!table)
+	struct gpu_sheet *sheet = gpu_sheet_take(group->g, group->to->capturing, err);
+	if (!sheet)
 		return err->code;
-	int n = collect(group, turn, from, table, &n_queues);
+	int n = collect(group, turn, from, sheet->host, &n_queues);
 	group->n_left -= n;
 	if (n > 0)
-		return launch(group, table, n, n_queues, err);
-	pthread_mutex_lock(&group->g->launches->lock);
-	gpu_table_return(group->g, table);
-	pthread_mutex_unlock(&group->g->launches->lock);
+		return launch(group, sheet, n, n_queues, err);
+	gpu_sheet_return(group->g, sheet);
 	return blinkSuccess;
 }
 

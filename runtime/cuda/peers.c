@@ -212,7 +212,7 @@ meet(struct gpu *g, struct blink_error *err)
 	struct gpu_who mine, *who = calloc((size_t)g->self->n_ranks, sizeof *who);
 	if (!who)
 		set_error_memory(err);
-	else if (gpu_stream_open(g, err) == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
+	else if (gpu_store_open(g, err) == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
 	    && gpu_gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
 		agree_on_sharing(g, who);
 		open_regions(g, who, err);
@@ -343,7 +343,7 @@ gpu_close(struct gpu *g, bool forked)
 	if (g->regions)
 		gpu_regions_close(g, !entered);
 	if (!forked)
-		gpu_stream_close(g, entered);
+		gpu_store_close(g, entered);
 	if (entered)
 		gpu_leave(g, &entry);
 	if (!forked && g->context)

@@ -479,14 +479,15 @@ void
 gpu_regions_close(struct gpu *g, bool forked)
 {
 	struct gpu_regions *r = g->regions;
+	struct blink_error ignored = { 0 };
 	for (int i = 0; i < g->self->n_ranks && r->import && !forked; i++)
 		forget_import(g->d, &r->import[i]);
 	for (int route = 0; route < 2; route++)
 		shm_close(r->shm[route]);
 	if (g->state && !forked)
-		g->d->memory_free(device_pointer(g->state));
+		gpu_give(g, device_pointer(g->state), &ignored);
 	if (g->status && !forked)
-		g->d->host_free(g->status);
+		gpu_give_host(g, g->status);
 	free(r->import);
 	free(r);
 }

@@ -389,9 +389,7 @@ gpu_relay_open(struct gpu *g, struct blink_error *err)
 	pthread_cond_init(&r->wake, NULL);
 	if (!(r->peer = calloc((size_t)n, sizeof *r->peer)))
 		return set_error_memory(err);
-	if (driver_check(g->d, g->d->host_alloc(&r->memory, bytes, CU_MEMHOSTALLOC_PORTABLE
-	    | CU_MEMHOSTALLOC_DEVICEMAP), err, "allocate %zu bytes of the host for other servers", bytes)
-	    != blinkSuccess)
+	if (gpu_take_host(g, bytes, &r->memory, err) != blinkSuccess)
 		return err->code;
 	char *at = r->memory;
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)
@@ -441,7 +439,7 @@ gpu_relay_close(struct gpu *g, bool forked)
 	for (int i = 0; i < r->self->n_ranks && r->peer; i++)
 		free(r->peer[i].strip);
 	if (r->memory && !forked)
-		g->d->host_free(r->memory);
+		gpu_give_host(g, r->memory);
 	free(r->peer);
 	free(r);
 	g->relay = NULL;

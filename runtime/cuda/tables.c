@@ -6,40 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A slab holds the tables of many plans, so that few of them have to be allocated while kernels of other ranks wait. */
-enum { SLAB = 1 << 20, ALIGNED = 256 };
-
-/* One that is full from the beginning goes behind the first, which has room. */
-static void
-link_slab(struct gpu_launches *l, struct gpu_slab *slab, bool is_full)
-{
-	struct gpu_slab **at = is_full && l->slab ? &l->slab->next : &l->slab;
-	slab->next = *at;
-	*at = slab;
-}
-
-int
-gpu_keep(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *err)
-{
-	struct gpu_launches *l = g->launches;
-	struct gpu_slab *slab = l->slab;
-	bytes = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
-	if (!slab || slab->bytes - slab->used < bytes) {
-		size_t need = bytes > SLAB ? bytes : SLAB;
-		if (!(slab = calloc(1, sizeof *slab)))
-			return set_error_memory(err);
-		if (driver_check(g->d, g->d->memory_alloc(&slab->memory, need), err, "allocate %zu bytes", need)) {
-			free(slab);
-			return err->code;
-		}
-		slab->bytes = need;
-		link_slab(l, slab, need > SLAB);
-	}
-	*out = slab->memory + slab->used;
-	slab->used += bytes;
-	return blinkSuccess;
-}
-
 /* Part of a schedule that has others for NVLink go through the host, so that they take links of their own. */
 enum gpu_route
 gpu_route_of(const struct gpu *g, const RankProgram *prog, int part, int peer)
@@ -216,18 +182,6 @@ widest(const RankProgram *prog)
 	return most;
 }
 
-/* By the library's own stream: that of the caller may be capturing. */
-static int
-upload(struct gpu *g, struct image *im, struct blink_error *err)
-{
-	const struct driver *d = g->d;
-	CUstream own = g->stream;
-	if (driver_check(d, d->copy_in_async(im->device, im->host, im->bytes, own), err, "copy a program of %zu bytes",
-	    im->bytes) == blinkSuccess)
-		driver_check(d, d->stream_synchronize(own), err, "copy a program of %zu bytes", im->bytes);
-	return err->code;
-}
-
 static int
 make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_table *out, struct blink_error *err)
 {
@@ -241,7 +195,7 @@ make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_tab
 		set_error_memory(err);
 	else if (gpu_keep(g, im.bytes, &im.device, err) == blinkSuccess) {
 		fill(&im);
-		upload(g, &im, err);
+		gpu_upload(g, im.device, im.host, im.bytes, err);
 	}
 	const struct gpu_task *task = (const struct gpu_task *)im.device;
 	*out = (struct gpu_table){ .plan = plan, .program = { plan->prog->n_tasks, im.n_publishes, task,
@@ -277,19 +231,12 @@ gpu_table_of(struct gpu *g, const struct plan *plan, bool switched, const struct
 }
 
 void
-gpu_tables_close(struct gpu *g, bool forked)
+gpu_tables_close(struct gpu *g)
 {
 	struct gpu_launches *l = g->launches;
 	while (l->table) {
 		struct gpu_table *next = l->table->next;
 		free(l->table);
 		l->table = next;
-	}
-	while (l->slab) {
-		struct gpu_slab *next = l->slab->next;
-		if (!forked)
-			g->d->memory_free(l->slab->memory);
-		free(l->slab);
-		l->slab = next;
 	}
 }

@@ -40,8 +40,8 @@ is_counted(const struct gpu_call *p, int64_t n)
 }
 
 int
-gpu_uneven_blocks(struct gpu *g, const struct call *call, struct gpu_call *p, struct gpu_messages **table,
-    struct blink_error *err)
+gpu_uneven_blocks(struct gpu *g, const struct call *call, struct gpu_call *p, bool capturing,
+    struct gpu_sheet **sheet, struct blink_error *err)
 {
 	const struct uneven *u = call->uneven;
 	int n = p->n_ranks, me = p->rank;
@@ -53,19 +53,19 @@ gpu_uneven_blocks(struct gpu *g, const struct call *call, struct gpu_call *p, st
 		if (!is_counted(p, sent[r]) || !is_counted(p, u->expected[r]))
 			return set_error(err, blinkLimit, "a block of rank %d: too long for chunks of %lld bytes", r,
 			    (long long)p->slot_bytes);
-	if (!(*table = gpu_table_take(g, err)))
+	if (!(*sheet = gpu_sheet_take(g, capturing, err)))
 		return err->code;
-	struct gpu_blocks *blocks = &(*table)->blocks;
+	struct gpu_blocks *blocks = &(*sheet)->host->blocks;
 	memcpy(blocks->sent, sent, (size_t)n * sizeof *sent);
 	memcpy(blocks->send_at, u->send_at, (size_t)n * sizeof *sent);
 	memcpy(blocks->received, u->expected, (size_t)n * sizeof *sent);
 	memcpy(blocks->recv_at, u->recv_at, (size_t)n * sizeof *sent);
-	p->blocks = blocks;
+	p->blocks = &(*sheet)->gpu->blocks;
 	p->send = call->send;
 	p->recv = call->recv;
 	p->own_from = p->send + u->send_at[me] * p->size;
 	p->own_to = p->recv + u->recv_at[me] * p->size;
 	p->own_bytes = sent[me] * p->size;
 	p->counted = 0;
-	return blinkSuccess;
+	return gpu_sheet_put(g, *sheet, err);
 }

@@ -20,7 +20,7 @@ CUresult cuMemcpyBatchAsync(CUdeviceptr *, CUdeviceptr *, size_t *, size_t, CUme
 #else
 typedef int CUresult, CUdevice, CUdevice_attribute, CUdevice_P2PAttribute, CUpointer_attribute, CUfunction_attribute,
     CUmemAllocationHandleType, CUmemAllocationGranularity_flags, CUmulticastGranularity_flags, CUstreamCaptureMode,
-    CUstreamCaptureStatus, CUmemcpySrcAccessOrder;
+    CUstreamCaptureStatus, CUmemcpySrcAccessOrder, CUmemPool_attribute;
 typedef unsigned long long CUdeviceptr, CUmemGenericAllocationHandle, cuuint64_t;
 typedef unsigned int cuuint32_t;
 typedef struct CUctx_st *CUcontext;
@@ -31,6 +31,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphNode_st *CUgraphNode;
 typedef struct CUgraphExec_st *CUgraphExec;
+typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef void (*CUhostFn)(void *data);
 
 typedef struct {
@@ -61,6 +62,17 @@ typedef struct {
 	CUmemLocation location;
 	int flags;			/* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
 } CUmemAccessDesc;
+
+/* Of a pool; maxSize: 0: of any size. */
+typedef struct {
+	int allocType;			/* CU_MEM_ALLOCATION_TYPE_PINNED */
+	CUmemAllocationHandleType handleTypes;
+	CUmemLocation location;
+	void *win32SecurityAttributes;
+	size_t maxSize;
+	unsigned short usage;
+	unsigned char reserved[54];
+} CUmemPoolProps;
 
 /* Of a multicast object. */
 typedef struct {
@@ -147,6 +159,8 @@ typedef union {
 	X(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, 102)        \
 	X(CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED, 103) \
 	X(CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED, 132)                        \
+	X(CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 115)                     \
+	X(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, 4)                                \
 	X(CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK, 1)                         \
 	X(CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED, 2)                         \
 	X(CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, 3)                  \
@@ -240,6 +254,12 @@ enum driver_constant {
 	X(memory_info, cuMemGetInfo_v2, 1, (size_t *left, size_t *total))      \
 	X(memory_alloc, cuMemAlloc_v2, 1, (CUdeviceptr *memory, size_t bytes)) \
 	X(memory_free, cuMemFree_v2, 1, (CUdeviceptr memory))                  \
+	X(pool_create, cuMemPoolCreate, 0, (CUmemoryPool *pool, const CUmemPoolProps *what)) \
+	X(pool_destroy, cuMemPoolDestroy, 0, (CUmemoryPool pool))              \
+	X(pool_set, cuMemPoolSetAttribute, 0, (CUmemoryPool pool, CUmemPool_attribute what, void *value)) \
+	X(pool_alloc, cuMemAllocFromPoolAsync, 0,                              \
+	    (CUdeviceptr *memory, size_t bytes, CUmemoryPool pool, CUstream stream)) \
+	X(pool_free, cuMemFreeAsync, 0, (CUdeviceptr memory, CUstream stream)) \
 	X(memory_range, cuMemGetAddressRange_v2, 1, (CUdeviceptr *base, size_t *bytes, CUdeviceptr memory)) \
 	X(host_alloc, cuMemHostAlloc, 1, (void **memory, size_t bytes, unsigned flags)) \
 	X(host_free, cuMemFreeHost, 1, (void *memory))                         \

@@ -24,6 +24,7 @@
 	X(CUmemLocation, 8)                                                    \
 	X(CUmemAllocationProp, 32)                                             \
 	X(CUmemAccessDesc, 12)                                                 \
+	X(CUmemPoolProps, 88)                                                  \
 	X(CUmulticastObjectProp, 32)                                           \
 	X(CUmemcpyAttributes, 24)                                              \
 	X(CUstreamBatchMemOpParams, 48)
@@ -38,6 +39,12 @@
 	X(CUmemAllocationProp, allocFlags.compressionType, 24)                 \
 	X(CUmemAllocationProp, allocFlags.gpuDirectRDMACapable, 25)            \
 	X(CUmemAllocationProp, allocFlags.usage, 26)                           \
+	X(CUmemPoolProps, allocType, 0)                                        \
+	X(CUmemPoolProps, handleTypes, 4)                                      \
+	X(CUmemPoolProps, location, 8)                                         \
+	X(CUmemPoolProps, win32SecurityAttributes, 16)                         \
+	X(CUmemPoolProps, maxSize, 24)                                         \
+	X(CUmemPoolProps, usage, 32)                                           \
 	X(CUmulticastObjectProp, numDevices, 0)                                \
 	X(CUmulticastObjectProp, size, 8)                                      \
 	X(CUmulticastObjectProp, handleTypes, 16)                              \

@@ -163,6 +163,14 @@ BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/passed BLINK_SCHEDULES=$work/passed.jso
 expect "they go by its schedule" awk '/blocks of other/ { n++ } / messages: / { other++ }
 	END { exit n < 400 || other }' "$work/passed"
 rm -f "$work/passed"
+seeds=$([ "$full" ] && echo 10 || echo 1)
+# Ranks that share a context take memory and give it back while kernels of the others wait for them.
+for ((seed = 1; seed <= seeds; seed++)); do
+	export VIRTUAL_GPU_DELAY=$seed VIRTUAL_GPU_COUNT=1 CUDA_DEVICE_MAX_CONNECTIONS=32
+	VIRTUAL_GPU_TOPOLOGY='' prefix="one GPU: " run "" order -n 4 -t -k 10 uneven
+	VIRTUAL_GPU_TOPOLOGY='' prefix="one GPU: " run "" gpu -n 4 -t -k 10 graph_uneven messages
+	unset VIRTUAL_GPU_DELAY VIRTUAL_GPU_COUNT CUDA_DEVICE_MAX_CONNECTIONS
+done
 BLINK_BLOCKS=2 VIRTUAL_GPU_WEAK=1 BLINK_SCHEDULES=$work/passed.json prefix="blocks passed on, in turns: " \
 	run "" order -n 8 uneven
 VIRTUAL_GPU_CALLS=$work/calls.split run "" order -n 3 -t -k 20 splits
@@ -200,11 +208,11 @@ expect "groups of a job: results" grep -q '^[0-9.]* s$' "$work/ranks/0"
 
 # ---- copy engines ----
 
-# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies, in many streams that wait for other ranks. In
-# $work/trace is what each rank says of its calls.
+# with_copies PROGRAM ARGUMENT...: calls that do not reduce are copies, in many streams that wait for other ranks and
+# share 8 connections. In $work/trace is what each rank says of its calls.
 with_copies() {
 	prefix="copies: "
-	CUDA_DEVICE_MAX_CONNECTIONS=32 BLINK_COPY_ENGINES=1 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
+	BLINK_COPY_ENGINES=1 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "$@"
 	prefix=
 }
 
@@ -215,7 +223,7 @@ expect "copies: those of a stream are batches" grep -q '^MemcpyBatchAsync$' "$wo
 expect "copies: whoever waits for a flag sees what came before it over PCIe, too" \
 	[ "$(grep -c '^flush$' "$work/calls")" = "$(grep -c '^StreamWaitValue32_v2$' "$work/calls")" ]
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
-with_copies "" gpu -n 4 -t ${few:+-k "$few"} graph streams
+with_copies "" gpu -n 4 -t ${few:+-k "$few"} graph streams one_thread
 with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed
 if [ "$full" ]; then
 	with_copies "" matrix -n 8 -t -d "$work/dgx1v-8" -c 60 -m 10007 -b 1K "dgx1v, 8 threads"
@@ -227,7 +235,10 @@ if [ "$full" ]; then
 		-b 1000 "late, 3 threads a block"
 	with_copies "" gpu -n 2 -t -k 1000 graph
 	with_copies "" gpu -n 3 graph_forked unlike aborted
-	with_copies "" gpu -n 4 -t one_thread leaves
+	with_copies "" gpu -n 4 -t leaves
+	for ((seed = 1; seed <= 10; seed++)); do
+		VIRTUAL_GPU_DELAY=$seed with_copies "" gpu -n 4 -t one_thread
+	done
 	for f in StreamWaitValue32:3 MemcpyAsync:40 MemcpyBatchAsync:5 EventRecord:13 StreamCreate:5; do
 		with_copies "" gpu -n 3 -f $f driver_fails
 	done

@@ -2,6 +2,8 @@
  * same time where they may be, and refused where CUDA refuses. */
 #include "virtual.h"
 
+#include <stdatomic.h>
+
 static bool
 not_yet(CUstream s)
 {
@@ -63,7 +65,7 @@ test_connections(void)
 	enum { N = 9 };
 	uint32_t *gate = new_pinned(4096);
 	CUdeviceptr p = new_memory(64);
-	CUstream s[N];
+	CUstream s[N], urgent[N];
 	for (int i = 0; i < N; i++)
 		s[i] = new_stream(CU_STREAM_NON_BLOCKING);
 	hold_back(s[0], gate);
@@ -73,11 +75,101 @@ test_connections(void)
 		must(cuStreamSynchronize(s[i]));
 	sleep_ms(2);
 	ok(not_yet(s[N - 1]), "the ninth stream waits for what is in the first");
+	for (int i = 0; i < N; i++) {
+		must(cuStreamCreateWithPriority(&urgent[i], CU_STREAM_NON_BLOCKING, i < N - 1 ? -100 : -5));
+		must(cuStreamWriteValue32_v2(urgent[i], p, 1, 0));
+		must(cuStreamSynchronize(urgent[i]));
+		must(cuStreamDestroy_v2(urgent[i]));
+	}
+	ok(true, "those of another priority do not");
 	let_through(gate);
 	is(cuStreamSynchronize(s[N - 1]), CUDA_SUCCESS, "and goes on after it");
 	for (int i = 0; i < N; i++)
 		must(cuStreamDestroy_v2(s[i]));
 	must(cuMemFree_v2(p));
+	must(cuMemFreeHost(gate));
+}
+
+/* ---- memory, while a stream waits ---- */
+
+enum { FREE, ALLOC, HOST_ALLOC, REGISTER, HOST_FREE, UNREGISTER, WAITERS };
+
+struct memory_call {
+	int what;
+	CUdeviceptr memory;
+	void *host, *pages;
+	CUresult r;
+	_Atomic bool ended;
+	pthread_t thread;
+};
+
+static void *
+call_memory(void *arg)
+{
+	struct memory_call *m = arg;
+	use(0);
+	m->r = m->what == FREE ? cuMemFree_v2(m->memory) : m->what == ALLOC ? cuMemAlloc_v2(&m->memory, 64)
+	    : m->what == HOST_ALLOC ? cuMemHostAlloc(&m->host, 64, 0) : m->what == HOST_FREE ? cuMemFreeHost(m->host)
+	    : m->what == REGISTER ? cuMemHostRegister_v2(m->pages, 4096, 0) : cuMemHostUnregister(m->pages);
+	atomic_store(&m->ended, true);
+	return NULL;
+}
+
+/* Of pools nothing waits, but for the stream that it is said to; all else waits for the context. */
+static void
+test_memory(void)
+{
+	uint32_t *gate = new_pinned(4096);
+	CUstream held = new_stream(CU_STREAM_NON_BLOCKING), s = new_stream(CU_STREAM_NON_BLOCKING);
+	CUmemPoolProps what = { .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+	    .location = { .type = CU_MEM_LOCATION_TYPE_DEVICE, .id = 0 } };
+	struct memory_call m[WAITERS] = { [FREE] = { .memory = new_memory(64) },
+	    [HOST_FREE] = { .host = new_pinned(64) }, [REGISTER] = { .pages = aligned_alloc(4096, 4096) },
+	    [UNREGISTER] = { .pages = aligned_alloc(4096, 4096) } };
+	CUmemoryPool pool;
+	CUdeviceptr a, b, c;
+	cuuint64_t kept = 1 << 20;
+	must(cuMemHostRegister_v2(m[UNREGISTER].pages, 4096, 0));
+	is(cuMemPoolCreate(&pool, &what), CUDA_SUCCESS, "a pool of memory");
+	is(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &kept), CUDA_SUCCESS, "keeps some");
+	hold_back(held, gate);
+	int early = 0, failed = 0;
+	for (int i = 0; i < WAITERS; i++) {
+		m[i].what = i;
+		pthread_create(&m[i].thread, NULL, call_memory, &m[i]);
+	}
+	must(cuMemAllocFromPoolAsync(&a, 64, pool, s));
+	must(cuMemAllocFromPoolAsync(&b, 64, pool, s));
+	must(cuMemAllocFromPoolAsync(&c, 64, pool, held));
+	must(cuMemsetD8Async(a, 7, 64, s));
+	must(cuStreamSynchronize(s));
+	ok(a % 256 == 0 && b % 256 == 0, "memory of it is there while another stream waits");
+	is(cuMemFreeAsync(a, s), CUDA_SUCCESS, "it is given back");
+	must(cuStreamSynchronize(s));
+	is(cuMemFreeAsync(a, s), CUDA_ERROR_INVALID_VALUE, "once");
+	is(cuMemFree_v2(b), CUDA_SUCCESS, "also by the plain function, which waits for nothing then");
+	is(cuMemFreeAsync(m[FREE].memory, s), CUDA_ERROR_INVALID_VALUE, "what is not of a pool is not");
+	sleep_ms(50);
+	for (int i = 0; i < WAITERS; i++)
+		early += atomic_load(&m[i].ended);
+	ok(early == 0, "what is of no pool is neither taken nor given back while a stream waits");
+	let_through(gate);
+	for (int i = 0; i < WAITERS; i++) {
+		pthread_join(m[i].thread, NULL);
+		failed += m[i].r != CUDA_SUCCESS;
+	}
+	ok(!failed, "but then");
+	is(cuMemFreeAsync(c, held), CUDA_SUCCESS, "memory of the stream that waited");
+	is(cuMemPoolDestroy(pool), CUDA_SUCCESS, "the pool goes");
+	is(cuMemAllocFromPoolAsync(&a, 64, pool, s), CUDA_ERROR_INVALID_VALUE, "and is none any more");
+	must(cuStreamSynchronize(held));
+	must(cuMemFree_v2(m[ALLOC].memory));
+	must(cuMemFreeHost(m[HOST_ALLOC].host));
+	must(cuMemHostUnregister(m[REGISTER].pages));
+	free(m[REGISTER].pages);
+	free(m[UNREGISTER].pages);
+	must(cuStreamDestroy_v2(held));
+	must(cuStreamDestroy_v2(s));
 	must(cuMemFreeHost(gate));
 }
 
@@ -463,6 +555,7 @@ main(void)
 	test_order();
 	test_streams_are_independent();
 	test_connections();
+	test_memory();
 	test_legacy();
 	test_events();
 	test_times();

@@ -469,6 +469,8 @@ cuDeviceGetAttribute(int *value, CUdevice_attribute what, CUdevice device)
 		return *value = device_capability(device) % 10, CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS:
 		return *value = setting("VIRTUAL_GPU_VALUES", 1) != 0, CUDA_SUCCESS;
+	case CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED:
+		return *value = setting("VIRTUAL_GPU_POOLS", 1) != 0, CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED:
 		return *value = device_multicasts(device), CUDA_SUCCESS;
 	case CU_DEVICE_ATTRIBUTE_CAN_FLUSH_REMOTE_WRITES:

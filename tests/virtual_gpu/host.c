@@ -14,6 +14,7 @@ cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
 		return CUDA_ERROR_INVALID_VALUE;
 	struct mapping m = { .kind = MAPPING_HOST, .bytes = bytes, .device = HOST, .context = c,
 		.portable = flags & CU_MEMHOSTALLOC_PORTABLE, .page_bytes = round_to(bytes, page_size()) };
+	memory_waits(c);
 	m.base = m.pages = mmap(NULL, m.page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m.pages == MAP_FAILED)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -59,6 +60,7 @@ cuMemHostRegister_v2(void *memory, size_t bytes, unsigned flags)
 	if (!memory || bytes == 0 || flags & ~(unsigned)(CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP) ||
 	    addresses_have(memory) || !is_mapped(memory, bytes))
 		return CUDA_ERROR_INVALID_VALUE;
+	memory_waits(c);
 	memory_lock();
 	CUresult result = mapping_overlaps(memory, bytes) ? CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED
 	    : mapping_add(&m);

@@ -27,7 +27,7 @@ cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr memory)
 	memory_lock();
 	int i = mapping_at((const void *)(uintptr_t)memory);
 	const struct mapping *m = i < 0 ? NULL : mapping_number(i);
-	bool good = m && m->kind == MAPPING_ALLOC && m->base == (char *)(uintptr_t)memory &&
+	bool good = m && m->kind == MAPPING_ALLOC && !m->pool && m->base == (char *)(uintptr_t)memory &&
 	    block_read_header(m->block->fd, &header);
 	if (good)
 		h.fd = m->block->fd;

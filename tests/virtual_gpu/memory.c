@@ -446,6 +446,8 @@ mapping_allows(const struct mapping *m, int device, bool writes, bool copy)
 		return false;
 	case MAPPING_ALLOC:
 	case MAPPING_IPC:
+		if (m->pool)	/* others' devices only by cuMemPoolSetAccess, which is not here */
+			return m->ready && (copy || m->device == device);
 		return copy || m->device == device || m->reads >> device & 1 ||
 		    __atomic_load_n(&context_of(device)->peer[m->device], __ATOMIC_ACQUIRE);
 	default:
@@ -513,9 +515,9 @@ memory_access(int device, const void *at, size_t bytes, bool writes, bool copy, 
 
 /* Small allocations are aligned to 512 bytes and no more, as with CUDA. */
 static CUresult
-allocate(struct context *c, size_t bytes, char **out)
+allocate(struct context *c, size_t bytes, struct memory_pool *pool, char **out)
 {
-	struct mapping m = { .kind = MAPPING_ALLOC, .bytes = bytes, .device = c->device, .context = c };
+	struct mapping m = { .kind = MAPPING_ALLOC, .bytes = bytes, .device = c->device, .context = c, .pool = pool };
 	unsigned skip = bytes < SMALL ? SKIP : 0;
 	if (bytes > all.total)
 		return CUDA_ERROR_OUT_OF_MEMORY;
@@ -537,15 +539,29 @@ allocate(struct context *c, size_t bytes, char **out)
 }
 
 CUresult
+memory_allocate(struct context *c, size_t bytes, struct memory_pool *pool, char **out)
+{
+	memory_lock();
+	CUresult result = allocate(c, bytes, pool, out);
+	memory_unlock();
+	return result;
+}
+
+void
+memory_waits(struct context *c)
+{
+	streams_finish(c);
+}
+
+CUresult
 cuMemAlloc_v2(CUdeviceptr *memory, size_t bytes)
 {
 	char *at;
 	ENTER_UNSAFE(cuMemAlloc_v2, c);
 	if (!memory || bytes == 0)
 		return CUDA_ERROR_INVALID_VALUE;
-	memory_lock();
-	CUresult result = allocate(c, bytes, &at);
-	memory_unlock();
+	memory_waits(c);
+	CUresult result = memory_allocate(c, bytes, NULL, &at);
 	if (result == CUDA_SUCCESS)
 		*memory = (CUdeviceptr)(uintptr_t)at;
 	return result;
@@ -563,14 +579,17 @@ CUresult
 mapping_drop_when_idle(const void *at, enum mapping_kind kind)
 {
 	struct context *user = NULL;
+	bool pooled = false;
 	memory_lock();
 	int i = mapping_from(at, kind);
-	if (i >= 0)
+	if (i >= 0) {
 		user = all.mapping[i].context;
+		pooled = all.mapping[i].pool;
+	}
 	memory_unlock();
 	if (!user)
 		return CUDA_ERROR_INVALID_VALUE;
-	CUresult result = streams_finish(user);
+	CUresult result = pooled ? CUDA_SUCCESS : streams_finish(user);
 	memory_lock();
 	i = mapping_from(at, kind);
 	if (i >= 0)

@@ -47,6 +47,8 @@ struct mapping {
 	int device;			/* whose memory; HOST */
 	struct context *context;	/* of whom it is; NULL: of none */
 	bool portable;
+	struct memory_pool *pool;	/* MAPPING_ALLOC: NULL: of none */
+	bool ready;			/* of a pool: its stream has come to it */
 	unsigned reads, writes;		/* bits of the devices that may; MAPPING_IPC, MAPPING_VMM */
 	struct block *block;		/* NULL: of the host */
 	char *pages;			/* addresses that were taken for it; NULL: by others */
@@ -55,7 +57,14 @@ struct mapping {
 	int opened;
 };
 
-/* The mapping of a kind that begins here goes; work that may use it ends first. */
+/* New memory of a device, of a pool (NULL: none); *out: where it is. */
+CUresult memory_allocate(struct context *c, size_t bytes, struct memory_pool *pool, char **out);
+
+/* cuMemAlloc and cuMemHostAlloc: of two commands of different streams, between which one is called, CUDA says that they
+ * cannot run at the same time. So the calling thread waits for all that the context does. */
+void memory_waits(struct context *c);
+
+/* The mapping of a kind that begins here goes; work that may use it ends first, but for memory of a pool. */
 CUresult mapping_drop_when_idle(const void *at, enum mapping_kind kind);
 
 /* All below is called between these two. */

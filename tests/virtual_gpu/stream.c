@@ -4,19 +4,20 @@
  *
  * A device has few connections to the host (CUDA_DEVICE_MAX_CONNECTIONS), which its streams take in turn as they are
  * made. What streams of one connection do is in the order in which it was asked for, as on a GPU, where it is so after
- * an event, which waits for the kernel before it. */
+ * an event, which waits for the kernel before it. Streams of each priority have connections of their own: a GPU knows
+ * of priorities by the queues in which work is. */
 #include "streams.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32 };
+enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32, PRIORITIES = 6 };
 
-/* Of each device: streams so far, and the last item of each connection. */
+/* Of each device, and each priority, 0 to -5: streams so far, and the last item of each connection. */
 static struct {
 	unsigned streams;
 	struct moment *last[CONNECTIONS_MOST];
-} connections[DEVICES_MOST];
+} connections[DEVICES_MOST][PRIORITIES];
 
 struct stream *all_streams;
 _Thread_local struct work work_now;
@@ -151,7 +152,8 @@ wait_for_legacy(struct item *item, const struct stream *s)
 static void
 take_connection(struct item *item, const struct stream *s)
 {
-	struct moment **last = s->connection >= 0 ? &connections[s->c->device].last[s->connection] : NULL;
+	struct moment **last = s->connection >= 0 ? &connections[s->c->device][-s->priority].last[s->connection]
+	    : NULL;
 	if (!last)
 		return;
 	wait_for(item, *last);
@@ -190,20 +192,21 @@ stream_put(struct stream *s, const struct operation *operation)
 }
 
 static int
-next_connection(const struct context *c)
+next_connection(const struct context *c, int priority)
 {
 	int64_t n = setting("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS);
 	n = n < 1 || n > CONNECTIONS_MOST ? CONNECTIONS : n;
-	return (int)(connections[c->device].streams++ % n);
+	return (int)(connections[c->device][-priority].streams++ % n);
 }
 
 static struct stream *
-stream_new(struct context *c, bool blocking, bool connected)
+stream_new(struct context *c, bool blocking, bool connected, int priority)
 {
 	struct stream *s = new_bytes(sizeof *s);
 	s->c = c;
 	s->blocking = blocking;
-	s->connection = connected ? next_connection(c) : -1;
+	s->priority = priority;
+	s->connection = connected ? next_connection(c, priority) : -1;
 	s->tail = &s->head;
 	s->next = all_streams;
 	all_streams = s;
@@ -216,7 +219,7 @@ legacy_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (s->legacy && s->c == c && !s->destroyed)
 			return s;
-	struct stream *s = stream_new(c, false, true);
+	struct stream *s = stream_new(c, false, true, 0);
 	s->legacy = true;
 	return s;
 }
@@ -227,7 +230,7 @@ thread_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (s->of_thread && s->c == c && !s->destroyed && pthread_equal(s->thread, pthread_self()))
 			return s;
-	struct stream *s = stream_new(c, true, true);
+	struct stream *s = stream_new(c, true, true, 0);
 	s->of_thread = true;
 	s->thread = pthread_self();
 	return s;
@@ -240,7 +243,7 @@ marking_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (!s->handle && !s->legacy && !s->of_thread && s->c == c && !s->destroyed)
 			return s;
-	return stream_new(c, false, false);
+	return stream_new(c, false, false, 0);
 }
 
 void
@@ -269,12 +272,13 @@ stream_find(CUstream handle, struct context *current, struct stream **out)
 /* ---- calls ---- */
 
 static CUresult
-create(struct context *c, CUstream *stream, unsigned flags)
+create(struct context *c, CUstream *stream, unsigned flags, int priority)
 {
+	priority = priority > 0 ? 0 : priority <= -PRIORITIES ? 1 - PRIORITIES : priority;
 	if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	state_lock();
-	struct stream *s = stream_new(c, flags == CU_STREAM_DEFAULT, true);
+	struct stream *s = stream_new(c, flags == CU_STREAM_DEFAULT, true, priority);
 	*stream = s->handle = handle_new(STREAM, s);
 	return state_unlock(CUDA_SUCCESS);
 }
@@ -283,15 +287,14 @@ EXPORT CUresult
 cuStreamCreate(CUstream *stream, unsigned flags)
 {
 	ENTER_CONTEXT(cuStreamCreate, c);
-	return create(c, stream, flags);
+	return create(c, stream, flags, 0);
 }
 
 EXPORT CUresult
 cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
-	(void)priority;
 	ENTER_CONTEXT(cuStreamCreateWithPriority, c);
-	return create(c, stream, flags);
+	return create(c, stream, flags, priority);
 }
 
 EXPORT CUresult

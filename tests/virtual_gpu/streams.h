@@ -46,7 +46,7 @@ bool moment_reached(const struct moment *m);	/* of NULL, too */
 void moment_wait(struct moment *m, const _Atomic bool *gone);	/* or until *gone, where that is not NULL */
 
 /* A handle is a number that is never used again. */
-enum kind { STREAM = 1, EVENT, MODULE, FUNCTION, GRAPH, EXEC };
+enum kind { STREAM = 1, EVENT, MODULE, FUNCTION, GRAPH, EXEC, POOL };
 
 void *handle_new(enum kind kind, void *object);
 void *handle_find(enum kind kind, const void *handle);	/* NULL: there is none */
@@ -84,7 +84,8 @@ struct stream {
 	struct stream *next;		/* of all */
 	bool legacy;			/* the default stream of its context */
 	bool blocking;			/* in order with the legacy stream */
-	int connection;			/* of its device; -1: none */
+	int priority;
+	int connection;			/* of its device, for that priority; -1: none */
 	pthread_t thread;		/* whose default stream it is */
 	bool of_thread;
 	bool destroyed, running;

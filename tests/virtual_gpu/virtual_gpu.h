@@ -30,6 +30,7 @@
  *	VIRTUAL_GPU_THREADS	threads of a block, 1 by default
  *	VIRTUAL_GPU_BLOCKS	blocks that a device executes at once, 64 by default; others wait
  *	VIRTUAL_GPU_MEMORY	bytes of each device, 16 GiB by default
+ *	VIRTUAL_GPU_POOLS	0: there are no pools of memory
  *	VIRTUAL_GPU_VALUES	0: streams can neither wait for values in memory nor write them
  *	VIRTUAL_GPU_LOST	FROM:TO, comma-separated: what device FROM writes to memory of TO is lost
  *	VIRTUAL_GPU_WEAK	1: stores become visible late, loads get what was there before (twin.h) */

@@ -40,9 +40,10 @@ all_return(CUresult want)
 static bool
 needs_context(const char *name)
 {
-	static const char *const without[] = { "cuDevice", "cuCtxSet", "cuCtxGetCurrent", "cuCtxPush", "cuCtxPop",
-		"cuPointer", "cuMemAddress", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap", "cuMemSetAccess",
-		"cuMemGetAllocation", "cuMemExport", "cuMemImport", "cuMemRetain", "cuThreadExchange", NULL };
+	static const char *const without[] = { "cuDevice", "cuMemPool", "cuCtxSet", "cuCtxGetCurrent", "cuCtxPush",
+		"cuCtxPop", "cuPointer", "cuMemAddress", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
+		"cuMemSetAccess", "cuMemGetAllocation", "cuMemExport", "cuMemImport", "cuMemRetain",
+		"cuThreadExchange", NULL };
 	for (int i = 0; without[i]; i++)
 		if (strncmp(name, without[i], strlen(without[i])) == 0)
 			return false;
