@@ -8,7 +8,8 @@
 /* ---- sheets ---- */
 
 /* The first ones are in memory of the host, which kernels read there: nothing is uploaded. Where so many are under way,
- * and in captures, whose sheets never come back, they are in memory of the GPU. */
+ * in captures, whose sheets never come back, and where the process has more communicators than the store has room for,
+ * they are in memory of the GPU. */
 enum { SHEETS = 16 };
 
 static struct gpu_sheet *
@@ -80,10 +81,10 @@ gpu_flights_open(struct gpu *g, struct blink_error *err)
 {
 	struct gpu_launches *l = g->launches;
 	l->owed_end = &l->owed;
-	if (gpu_take_host(g, SHEETS * sizeof(struct gpu_messages), &l->first_sheets, err) != blinkSuccess)
+	if (gpu_take_host(g, SHEETS * sizeof(struct gpu_messages), false, &l->first_sheets, err) != blinkSuccess)
 		return err->code;
 	struct gpu_messages *first = l->first_sheets;
-	for (int i = 0; i < SHEETS; i++) {
+	for (int i = 0; first && i < SHEETS; i++) {
 		struct gpu_sheet *sheet = new_sheet(l, &first[i], &first[i], err);
 		if (!sheet)
 			return err->code;

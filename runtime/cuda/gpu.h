@@ -146,8 +146,8 @@ int gpu_take(struct gpu *g, size_t bytes, CUdeviceptr *out, struct blink_error *
 int gpu_give(struct gpu *g, CUdeviceptr memory, struct blink_error *err);
 
 /* Memory of the host that all GPUs have mapped, at the same address, aligned to 256 bytes. What is given back is kept
- * for others. May wait where a process has more than STORE_BYTES. */
-int gpu_take_host(struct gpu *g, size_t bytes, void **out, struct blink_error *err);
+ * for others. must: there is some, for which it may wait where the process has much already; else *out stays then. */
+int gpu_take_host(struct gpu *g, size_t bytes, bool must, void **out, struct blink_error *err);
 void gpu_give_host(struct gpu *g, void *memory);
 
 /* As `struct backend` has them; of: a struct gpu. */

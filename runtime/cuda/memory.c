@@ -24,7 +24,7 @@ gpu_state_open(struct gpu *g, struct blink_error *err)
 	if (gpu_zero(g, state, bytes, err) != blinkSuccess
 	    || gpu_copy(g, &g->state->sent, pointer, sizeof pointer, err) != blinkSuccess)
 		return err->code;
-	if (gpu_take_host(g, sizeof *g->status, &status, err) != blinkSuccess)
+	if (gpu_take_host(g, sizeof *g->status, true, &status, err) != blinkSuccess)
 		return err->code;
 	memset(status, 0, sizeof *g->status);
 	g->status = status;

@@ -389,7 +389,7 @@ gpu_relay_open(struct gpu *g, struct blink_error *err)
 	pthread_cond_init(&r->wake, NULL);
 	if (!(r->peer = calloc((size_t)n, sizeof *r->peer)))
 		return set_error_memory(err);
-	if (gpu_take_host(g, bytes, &r->memory, err) != blinkSuccess)
+	if (gpu_take_host(g, bytes, true, &r->memory, err) != blinkSuccess)
 		return err->code;
 	char *at = r->memory;
 	for (int i = 0; i < n && err->code == blinkSuccess; i++)

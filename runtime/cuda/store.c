@@ -7,8 +7,9 @@
  * Memory. cuMemFree, cuMemFreeHost and cuMemHostUnregister wait for all that the context does, cuMemAlloc and
  * cuMemHostAlloc may. Memory of the GPU comes from a pool (CUDA 11.2), and is taken and given back in the order of the
  * store's stream. The pool keeps KEPT bytes that are not in use, so that small pieces cost no calls of the system, and
- * gives the rest to other programs. Of the host's memory there is a slab from the beginning; what is given back stays
- * for others, and is freed when the last communicator of the device closes.
+ * gives the rest to other programs. Of the host's memory there are two slabs from the beginning, one of which has room
+ * for small pieces alone; what is given back stays for others, and is freed when the last communicator of the device
+ * closes.
  *
  * Streams. They share the connections of a device to the host, of which there are 8 unless CUDA_DEVICE_MAX_CONNECTIONS
  * says otherwise. What is behind a kernel in one stream holds up other streams of that connection. So the library has
@@ -20,7 +21,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { KEPT = 64 << 20, STORE_BYTES = 2 << 20, ALIGNED = 256, HIGHEST = -100 };
+enum { KEPT = 64 << 20, LARGE_SLAB = 8 << 20, SMALL_SLAB = 128 << 10, ALIGNED = 256, HIGHEST = -100 };
 
 /* Memory of the host: one allocation has several, the first of which is freed. */
 struct piece {
@@ -89,13 +90,13 @@ use(struct store *s, struct piece *p, size_t bytes, struct blink_error *err)
 }
 
 int
-gpu_take_host(struct gpu *g, size_t bytes, void **out, struct blink_error *err)
+gpu_take_host(struct gpu *g, size_t bytes, bool must, void **out, struct blink_error *err)
 {
 	struct store *s = &of_device[g->device];
 	size_t size = (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
 	pthread_mutex_lock(&lock);
 	struct piece *p = find(s, size);
-	if (!p)
+	if (!p && must)
 		p = allocate(g, s, size, err);
 	if (p && use(s, p, size, err) == blinkSuccess)
 		*out = p->at;
@@ -206,7 +207,7 @@ open_store(struct gpu *g, struct store *s, struct blink_error *err)
 {
 	if (driver_check(g->d, g->d->stream_create_priority(&s->stream, CU_STREAM_NON_BLOCKING, HIGHEST), err,
 	    "make a stream") != blinkSuccess || open_pool(g, s, err) != blinkSuccess
-	    || !allocate(g, s, STORE_BYTES, err))
+	    || !allocate(g, s, LARGE_SLAB, err) || !allocate(g, s, SMALL_SLAB, err))
 		close_store(g, s, true);
 	return err->code;
 }

@@ -167,7 +167,7 @@ seeds=$([ "$full" ] && echo 10 || echo 1)
 # Ranks that share a context take memory and give it back while kernels of the others wait for them.
 for ((seed = 1; seed <= seeds; seed++)); do
 	export VIRTUAL_GPU_DELAY=$seed VIRTUAL_GPU_COUNT=1 CUDA_DEVICE_MAX_CONNECTIONS=32
-	VIRTUAL_GPU_TOPOLOGY='' prefix="one GPU: " run "" order -n 4 -t -k 10 uneven
+	VIRTUAL_GPU_TOPOLOGY='' prefix="one GPU: " run "" order -n 4 -t -k 10 uneven splits
 	VIRTUAL_GPU_TOPOLOGY='' prefix="one GPU: " run "" gpu -n 4 -t -k 10 graph_uneven messages
 	unset VIRTUAL_GPU_DELAY VIRTUAL_GPU_COUNT CUDA_DEVICE_MAX_CONNECTIONS
 done

@@ -5,9 +5,10 @@
 
 #include <stdlib.h>
 
-struct memory_pool {
+/* All pools of a device are alike. */
+static struct memory_pool {
 	int device;
-};
+} of_device[DEVICES_MOST];
 
 struct step {
 	struct operation operation;
@@ -30,14 +31,14 @@ cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *what)
 	    (int)what->location.type != CU_MEM_LOCATION_TYPE_DEVICE || !device_valid(what->location.id) ||
 	    (int)what->handleTypes != 0 || what->maxSize != 0 || what->win32SecurityAttributes)
 		return CUDA_ERROR_INVALID_VALUE;
-	struct memory_pool *p = new_bytes(sizeof *p);
-	p->device = what->location.id;
 	state_lock();
+	struct memory_pool *p = &of_device[what->location.id];
+	p->device = what->location.id;
 	*pool = handle_new(POOL, p);
 	return state_unlock(CUDA_SUCCESS);
 }
 
-/* What is taken of it stays until it is given back, and with it what stands for the pool. */
+/* What is taken of it stays until it is given back. */
 CUresult
 cuMemPoolDestroy(CUmemoryPool pool)
 {
