@@ -32,7 +32,7 @@ expect_error(struct rank *me, blinkResult_t result, const char *text, int64_t be
 {
 	const struct run *run = me->arg;
 	/* The load may have been more when the timeout was chosen by it, and most of the time passed. */
-	double took = (double)(job_now() - began) / 1e6, margin = job_margin(MARGIN_MS), then = 2 * run->timeout_ms;
+	double took = (double)(job_now() - began) / 1e6, margin = job_margin(2 * MARGIN_MS), then = 2 * run->timeout_ms;
 	double most = run->timeout_ms + (margin > then ? margin : then);
 	job_need(me, result >= 0 && result < 32 && codes >> result & 1, "got %d after %.0f ms: %s", (int)result, took,
 	    text);
