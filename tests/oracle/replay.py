@@ -39,9 +39,14 @@ class Wrong(Exception):
     """What is wrong with a file, and where."""
 
 
+def wrong(where, what):
+    return Wrong(f"{where or 'document'}: {what}")
+
+
 def need(condition, where, what):
+    """Where it is asked a million times, `if` and `raise wrong` are cheaper: they make no text that nobody reads."""
     if not condition:
-        raise Wrong(f"{where or 'document'}: {what}")
+        raise wrong(where, what)
 
 
 # ---- strict JSON ------------------------------------------------------------------------------------------
@@ -169,7 +174,8 @@ def is_rank(value, n):
 
 
 def rank(value, n, where):
-    need(is_rank(value, n), where, f"{value!r}: want a rank below {n}")
+    if not is_rank(value, n):
+        raise wrong(where, f"{value!r}: want a rank below {n}")
     return value
 
 
@@ -255,17 +261,21 @@ def read_edge(value, n, links, copies, adds, last, where):
     need(src != dst, where, "leads from a rank to itself")
     need(route, where, "no links")
     at, end = src, dst
-    need(all(is_rank(number, len(links)) for number in route), where, "no such link")
+    for number in route:
+        if not is_rank(number, len(links)):
+            raise wrong(where, "no such link")
     if copies and links[route[0]].src in copies and last.get(links[route[0]].src) == src:
         at = links[route[0]].src
     if adds and links[route[-1]].dst in adds and last.get(links[route[-1]].dst) == dst:
         end = links[route[-1]].dst
     for i, number in enumerate(route):
-        need(links[number].src == at, where, f"link {number} starts at {links[number].src}, data is at {at}")
+        if links[number].src != at:
+            raise wrong(where, f"link {number} starts at {links[number].src}, data is at {at}")
         at = links[number].dst
-        if i < len(route) - 1:
-            need(isinstance(at, str), where, f"passes through rank {at}")
-    need(at == end, where, f"links lead to {at}, not to {end}")
+        if i < len(route) - 1 and not isinstance(at, str):
+            raise wrong(where, f"passes through rank {at}")
+    if at != end:
+        raise wrong(where, f"links lead to {at}, not to {end}")
     need(len(set(route)) == len(route), where, "uses a link twice")
     return Edge(src, dst, tuple(route))
 
@@ -274,23 +284,29 @@ def depth_down(edges, root, where):
     """Longest way from the root; every source must be reached before it sends."""
     depth = {root: 0}
     for i, edge in enumerate(edges):
-        need(edge.src in depth, f"{where}.down[{i}]", f"rank {edge.src} is not reached yet")
-        need(edge.dst not in depth, f"{where}.down[{i}]", f"rank {edge.dst} is reached already")
+        if edge.src not in depth:
+            raise wrong(f"{where}.down[{i}]", f"rank {edge.src} is not reached yet")
+        if edge.dst in depth:
+            raise wrong(f"{where}.down[{i}]", f"rank {edge.dst} is reached already")
         depth[edge.dst] = depth[edge.src] + 1
     return max(depth.values())
 
 
 def depth_up(edges, root, where):
     """Longest way to the root; every rank sends once, after all that it receives."""
-    sent, height = set(), Counter()
+    sent, height = set(), {root: 0}
     for i, edge in enumerate(edges):
-        need(edge.src != root, f"{where}.up[{i}]", f"the root, rank {root}, sends")
-        need(edge.src not in sent, f"{where}.up[{i}]", f"rank {edge.src} sends twice")
-        need(edge.dst not in sent, f"{where}.up[{i}]", f"rank {edge.dst} has sent already")
+        if edge.src == root:
+            raise wrong(f"{where}.up[{i}]", f"the root, rank {root}, sends")
+        if edge.src in sent:
+            raise wrong(f"{where}.up[{i}]", f"rank {edge.src} sends twice")
+        if edge.dst in sent:
+            raise wrong(f"{where}.up[{i}]", f"rank {edge.dst} has sent already")
         sent.add(edge.src)
-        height[edge.dst] = max(height[edge.dst], height[edge.src] + 1)
+        height[edge.dst] = max(height.get(edge.dst, 0), height.get(edge.src, 0) + 1)
     for i, edge in enumerate(edges):
-        need(edge.dst == root or edge.dst in sent, f"{where}.up[{i}]", f"rank {edge.dst} never sends to the root")
+        if edge.dst != root and edge.dst not in sent:
+            raise wrong(f"{where}.up[{i}]", f"rank {edge.dst} never sends to the root")
     return height[root]
 
 
@@ -369,11 +385,16 @@ def read(doc):
 # ---- who holds whose data ---------------------------------------------------------------------------------
 
 
+FIELD = 2  # bits of a count in a multiset
+
+
 def replay(s, tree):
-    """The multiset of contributions that each rank holds of the tree's segment in the end."""
+    """The multiset of contributions that each rank holds of the tree's segment in the end: an integer with a field of
+    FIELD bits for each rank, how often its contribution is there. A sum of multisets is one addition. As no rank sends
+    up twice (depth_up), a contribution comes to a rank by one way, and to its own once more: no count is above 2."""
     reduces = COLLECTIVES[s.collective][1]
     owner = holder(s.collective, s.n, s.root, tree.block)
-    state = [Counter([r]) if reduces or r == owner else Counter() for r in range(s.n)]
+    state = [1 << FIELD * r if reduces or r == owner else 0 for r in range(s.n)]
     for edge in tree.up:
         state[edge.dst] = state[edge.dst] + state[edge.src] if reduces else state[edge.src]
     for edge in tree.down:
@@ -381,35 +402,46 @@ def replay(s, tree):
     return state
 
 
+def told(state, n):
+    """A multiset for people: how often each contribution is there."""
+    counts = {r: state >> FIELD * r & (1 << FIELD) - 1 for r in range(n)}
+    return {r: count for r, count in counts.items() if count}
+
+
 def check_results(s):
+    everyone = sum(1 << FIELD * r for r in range(s.n))
     for i, tree in enumerate(s.trees):
         owner = holder(s.collective, s.n, s.root, tree.block)
-        want = Counter(range(s.n)) if owner is None else Counter([owner])
+        want = everyone if owner is None else 1 << FIELD * owner
         state = replay(s, tree)
         for r in tree.to:
-            need(state[r] == want, f"trees[{i}]",
-                 f"rank {r} ends with {dict(sorted(state[r].items()))}, not {dict(sorted(want.items()))}")
+            if state[r] != want:
+                raise wrong(f"trees[{i}]", f"rank {r} ends with {told(state[r], s.n)}, not {told(want, s.n)}")
 
 
 def check_cover(s):
-    """For each rank: segments that serve it are disjoint and cover all that it needs and does not hold before."""
+    """For each rank: segments that serve it are disjoint and cover all that it needs and does not hold before. Offsets
+    and lengths are integers, in a unit that all of them are multiples of."""
     n_blocks = s.n ** COLLECTIVES[s.collective][2]
+    unit = lcm(n_blocks, *(end.denominator for tree in s.trees for end in (tree.offset, tree.length)))
     served = [[] for _ in range(s.n)]
     for i, tree in enumerate(s.trees):
+        segment = int(tree.offset * unit), int((tree.offset + tree.length) * unit), i
         for r in tree.to:
-            served[r].append((tree.offset, tree.offset + tree.length, i))
+            served[r].append(segment)
     covered = Counter()  # (rank, block): how much of the buffer
     for r, segments in enumerate(served):
         segments.sort()
         for (_, end, i), (offset, _, j) in zip(segments, segments[1:]):
-            need(end <= offset, f"trees[{j}].segment", f"overlaps trees[{i}] for rank {r}")
+            if end > offset:
+                raise wrong(f"trees[{j}].segment", f"overlaps trees[{i}] for rank {r}")
         for offset, end, i in segments:
             covered[r, s.trees[i].block] += end - offset
     for block in range(n_blocks):
         owner = holder(s.collective, s.n, s.root, block)
         for r in needers(s.collective, s.n, s.root, block):
-            if r != owner and s.n > 1:
-                need(covered[r, block] == Fraction(1, n_blocks), "trees", f"rank {r} lacks data of block {block}")
+            if r != owner and s.n > 1 and covered[r, block] != unit // n_blocks:
+                raise wrong("trees", f"rank {r} lacks data of block {block}")
 
 
 # ---- rate -------------------------------------------------------------------------------------------------
@@ -417,14 +449,16 @@ def check_cover(s):
 
 def achieved(s, part=None):
     """GB/s of algorithm bandwidth, of all trees or those of a part; 0 where nothing moves."""
-    load = Counter()
-    for tree in s.trees:
-        if part not in (None, tree.part):
-            continue
+    trees = [tree for tree in s.trees if part in (None, tree.part)]
+    unit = lcm(*(tree.length.denominator for tree in trees))
+    load = Counter()  # of each link, in units
+    for tree in trees:
+        length = int(tree.length * unit)
         for edge in tree.up + tree.down:
             for link in edge.links:
-                load[link] += tree.length * (s.n if s.collective == "alltoall" else 1)
-    slowest = max((load[link] / s.links[link].capacity for link in load), default=0)
+                load[link] += length
+    sent = Fraction(s.n if s.collective == "alltoall" else 1, unit)
+    slowest = max((sent * load[link] / s.links[link].capacity for link in load), default=0)
     return 1 / slowest if slowest else Fraction(0)
 
 
