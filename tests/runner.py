@@ -3,9 +3,8 @@
 usage: tests/run [--full] [SUITE...]
 
 Without --full: what takes little time. With it: also the suites that take longer, and more cases of others, which read
-$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: of CPUs, in the quick
-check one more, as each waits now and then);
-as many of those that mostly wait run beside them.
+$full. BUILD is the build directory (default build), JOBS the number of suites at a time (default: one more than there
+are CPUs, as each waits now and then); as many of those that mostly wait run beside them.
 Prints what fails and what is skipped, a line for each suite with its CPU time, and at the end how many cases passed.
 """
 import argparse
@@ -172,7 +171,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         results = run(args.suites or all_suites(args.full),
-                      int(os.environ.get("JOBS") or os.cpu_count() + (not args.full)), folder, args.full)
+                      int(os.environ.get("JOBS") or os.cpu_count() + 1), folder, args.full)
     finally:
         shutil.rmtree(folder)
     print(f"\n{results.seconds:.0f} s of CPU time")
