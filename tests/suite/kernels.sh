@@ -1,6 +1,6 @@
 # The kernels of the CUDA backend compile without warnings by clang and by nvcc, for the oldest GPUs of each, in the
-# full test for some more; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of which
-# a block of 512 threads has enough, and have as many loads under way as they should (tests/cuda/sass.py).
+# full test for the latest, too; ptxas takes the PTX that libblink has; the kernels keep all they have in registers, of
+# which a block of 512 threads has enough, and have as many loads under way as they should (tests/cuda/sass.py).
 # shellcheck shell=bash source=tests/lib.sh
 . tests/lib.sh
 
@@ -16,6 +16,9 @@ all="move $(sed -n 's/^\tX.blink[^,]*, \([a-z0-9]*\),.*/\1/p' runtime/include/bl
 # some LIST...: in the quick test the first
 some() { if [ "$full" ]; then printf '%s\n' "$@"; else echo "$1"; fi; }
 
+# ends LIST: the first line and the last
+ends() { sed -n '1p; 1!{$p}' <<<"$1"; }
+
 # compiles NAME TYPE COMMAND...
 compiles() {
 	local name=$1 type=$2 source=module
@@ -26,7 +29,9 @@ compiles() {
 	expect "$name" "$@" $include -o "$work/$type.ptx" "runtime/cuda/kernels/$source.cu"
 }
 
-for arch in $(some sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86); do
+# What compilers read differs below and from capability 7.0 alone (kernels/portable.h): the oldest, the first of the
+# others, the latest.
+for arch in $(some sm_60 sm_70 sm_86); do
 	[ "$clang" ] || { skip "no clang"; break; }
 	for type in ${full:+move} float32 multicast; do
 		compiles "$type by clang for $arch" "$type" "$clang" -x cuda --cuda-device-only \
@@ -35,7 +40,7 @@ for arch in $(some sm_60 sm_61 sm_70 sm_72 sm_75 sm_80 sm_86); do
 	done
 done
 # shellcheck disable=SC2046 # names
-for arch in $(if [ "$nvcc" ]; then some $("$nvcc" --list-gpu-arch); else echo none; fi); do
+for arch in $(if [ "$nvcc" ]; then some $(ends "$("$nvcc" --list-gpu-arch)"); else echo none; fi); do
 	[ "$nvcc" ] || { skip "no nvcc"; break; }
 	for type in move ${full:+float16} multicast; do
 		compiles "$type by nvcc for $arch" "$type" "$nvcc" -x cu -ptx "-arch=$arch" -Werror all-warnings \
@@ -91,18 +96,17 @@ else
 	[ -e "$build/gen/ptx/move$later.ptx" ] || later=
 	[ ! "$later" ] || stated float32 membar.sys
 	stated "float32$later" fence.acq_rel.sys
-	# All types for the kinds of GPU that code is made for (CUBINS_all in the Makefile), two for the others.
+	# All types for two kinds of GPU for which ptxas takes more registers than for those before; for the others
+	# the three types of which one needs most wherever it was looked at.
 	[ "$nvdisasm" ] || skip "no nvdisasm: which loads are under way at once is not seen"
-	made=" $(sed -n 's/^CUBINS_all = //p' Makefile) "
-	# shellcheck disable=SC2086 # names
-	for arch in $([ "$full" ] && some $archs || { head -1; tail -1; } <<<"$archs"); do
-		types="${full:+move }float32"
-		[[ ! $full || $made != *" ${arch#sm_} "* ]] || types=$all
+	for arch in $([ "$full" ] && echo "$archs" || ends "$archs"); do
+		types="${full:+move bfloat16 }float32"
+		case $full$arch in 1sm_90 | 1sm_120) types=$all ;; esac
 		for type in $types; do assembled "$type$later" "$type" "$arch"; done
 	done
 	[ ! "$later" ] || assembled float32 float32 "${archs%%$'\n'*}"
 	# What a switch adds: for GPUs of capability 9.0 and later.
-	for arch in $({ head -1; tail -1; } <<<"$(awk -F_ '$2 >= 90' <<<"$archs")"); do
+	for arch in $(ends "$(awk -F_ '$2 >= 90' <<<"$archs")"); do
 		[ ! -e "$build/gen/ptx/multicast.90.ptx" ] || assembled multicast.90 multicast "$arch"
 	done
 fi
