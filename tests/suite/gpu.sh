@@ -123,7 +123,7 @@ if [ "$full" ]; then
 	BLINK_BLOCKS=2 run "" matrix -n 5 -s 2 -d "$work/two" -c 60 -m 40001 -b 4096 \
 		"2 blocks that take turns, 2 servers"
 	BLINK_COPY_ENGINES=1 run "" matrix -n 4 -s 2 -c 60 "copy engines are not used, 2 servers"
-	run "" gpu -n 4 -s 2 -k 300 graph graph_forked
+	run "" gpu -n 4 -s 2 -k 100 graph graph_forked
 	run "" gpu -n 6 -s 3 default_stream killed_in_queue stopped late leaves differs \
 		message_differs aborted bad_pointer
 	run "" gpu -n 3 -s 3 -f "allreduce:2 broadcast:3 alltoall:4 allreduce:9" killed_in_step
