@@ -176,6 +176,9 @@ fi
 # Two servers are a cluster, too.
 shallow "two racks of 36, one lost, allgather" 3 --synthetic "$(racks 2 36)" --without s1/gpu3 -c allgather
 shallow "two racks of 36, one lost, allreduce" 6 --synthetic "$(racks 2 36)" --without s1/gpu3 -c allreduce
+# What leaves a server is at the GPUs that send it on before it is at others.
+shallow "two racks of 36 on rails without a NIC, allreduce" 6 --synthetic "$(racks 2 36) rails" \
+	--without s1/gpu3-net/rail3 -c allreduce
 # Hubs on a rail that a server lacks enter it over others, which keep as much room for further entries as it.
 nic=s0/gpu0-net/rail0
 for case in "8 $nic" ${full:+"12 $nic" "16 $nic" "8 s1/gpu3,s2/gpu4-net/rail4"}; do

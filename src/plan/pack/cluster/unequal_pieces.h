@@ -120,6 +120,17 @@ Status unequal_arrange(const struct edges *m, int rank, Tree *out);
 /* These n trees, with the lengths of their pieces as weights. */
 Status unequal_make_trees(struct plan *p, int n, Packing *pack);
 
+/* An entry of a group: of a tree in a server. */
+struct entry {
+	int rank, count;	/* of others that it sends to */
+	int group, next;	/* work space */
+};
+
+/* Counts of entries, of group g from first[g] on: in each group together need[g] (unequal_counts.c). first: n_groups
+ * + 1. room: of each rank, and then what is left of it: below 0, where it has too much in any counts. */
+Status unequal_count_sends(Ctx *ctx, int n_groups, const int *first, const int *need, int n_ranks, int *room,
+    struct entry *entry);
+
 /* Trees of pieces and copies, which pass on in their servers what these have room for (unequal_spread.c). *good: false:
  * a schedule may not have as many. */
 Status unequal_spread_trees(struct plan *p, Packing *pack, bool *good);

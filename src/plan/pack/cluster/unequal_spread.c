@@ -8,12 +8,15 @@
  *     a sends to two, of         +++++++++++++++++++++++    and b, which has this much room left, and c
  *     to one more                bbbbbbbbbbcccccccccccc     send it to one: two trees, of b's weight and of c's
  *
- * So there are at most as many more trees as GPUs whose room is used up. */
+ * So there are at most as many more trees as GPUs whose room is used up. Of trees of one length entries send what a
+ * flow finds for all trees of a server (unequal_counts.c), so that no others send, and trees are not deep. */
 #include "plan/pack/cluster/unequal_pieces.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST_HELPERS = 8 };
 
 /* A part of the trees of a hub that has the same entries. */
 struct slot {
@@ -27,14 +30,20 @@ struct spread {
 	struct slot *slot;
 	/* Of each rank, in weights: what it may still send in its server; what later trees need of that at least. */
 	int64_t *room, *due;
+	int64_t *due_now;	/* of that in the current slot */
 	/* What it is to send in all trees that are not made; its part of what the entries of a tree send. */
 	double *planned, *part;
+	/* Of slots of one length: their entries, from first_entry[number * n_servers + server] on. */
+	int *first_entry;
+	struct entry *entry;
+	bool *counted;		/* of each server: its entries send as these have it */
 	/* Of the current slot: its weight; of each rank, to how many others it sends all of it, and to one an arc of
 	 * it, from arc_begin on around; the sum of that. */
 	int64_t weight, *sent, *arc, *arc_begin, arc_end;
 	int *count;
 	int *own, *uplink;	/* of an entry; -1: of the hub */
 	bool *main;		/* it is the one entry that its server always has */
+	bool *leaves;		/* of each rank: the tree leaves its server there */
 	int *member, *n_entries;	/* by server, entries first */
 	struct edges edges;
 	int n_trees, n_left, most_trees;	/* made, at most; slots that are to be; of all */
@@ -81,6 +90,8 @@ put_entry(struct spread *m, int v, int own, int uplink, bool main)
 	m->own[v] = own;
 	m->uplink[v] = uplink;
 	m->main[v] = main;
+	if (own >= 0)
+		m->leaves[c->uplink[m->p->hub_side][own].rank] = true;
 }
 
 static void
@@ -92,6 +103,7 @@ find_entries(struct spread *m, const struct slot *slot)
 	memcpy(m->member, p->c.rank, (size_t)p->topo->n_ranks * sizeof *m->member);
 	memset(m->n_entries, 0, (size_t)p->c.n_servers * sizeof *m->n_entries);
 	memset(m->main, 0, (size_t)p->topo->n_ranks * sizeof *m->main);
+	memset(m->leaves, 0, (size_t)p->topo->n_ranks * sizeof *m->leaves);
 	put_entry(m, hub->rank, -1, -1, true);
 	for (int s = 0; s < p->c.n_servers; s++) {
 		const struct piece *piece = s == hub->server ? NULL : unequal_piece_at(p, slot->hub, s, slot->begin);
@@ -109,7 +121,7 @@ find_entries(struct spread *m, const struct slot *slot)
 static int64_t
 left_of(const struct spread *m, int v)
 {
-	return m->room[v] - m->sent[v] - m->due[v] + (m->main[v] ? m->weight : 0);
+	return m->room[v] - m->sent[v] - m->due[v] + m->due_now[v];
 }
 
 /* What it has beyond what it is to send later. */
@@ -229,12 +241,18 @@ share_server(struct spread *m, int s)
 		m->sent[member[i]] = m->arc[member[i]] = m->arc_begin[member[i]] = 0;
 		m->count[member[i]] = 0;
 	}
+	for (int i = 0; i < n && m->counted[s]; i++)
+		for (int64_t k = m->due_now[member[i]]; k > 0; k -= m->weight, need -= m->weight)
+			send_whole(m, member[i]);
 	if (need == 0)
 		return;
 	m->arc_end = 0;
-	from = best_sender(m, member, n_entries);
-	send_whole(m, from >= 0 ? from : widest_sender(m, member, n_entries));
-	need = send_rests(m, member, n, n_entries, need - m->weight);
+	if (need == (n - n_entries) * m->weight) {
+		from = best_sender(m, member, n_entries);
+		send_whole(m, from >= 0 ? from : widest_sender(m, member, n_entries));
+		need -= m->weight;
+	}
+	need = send_rests(m, member, n, n_entries, need);
 	for (; need >= m->weight && (from = choose_sender(m, member, n, n_entries)) >= 0; need -= m->weight)
 		send_whole(m, from);
 	if (need > 0 && need < m->weight && (from = best_sender(m, member, n_entries)) >= 0) {
@@ -270,14 +288,23 @@ next_tree(const struct spread *m, int64_t at)
 	return next;
 }
 
-/* Those that send to most others have it first. As entries send to at least one, none needs it before it has it: what
- * the first of n GPUs send is concave in n, and in the end no less than n. */
+/* Does rank v have it before rank w? */
+static bool
+comes_first(const struct spread *m, int v, int w, int64_t at)
+{
+	int more = count_at(m, v, at) - count_at(m, w, at);
+	return more > 0 || (more == 0 && m->leaves[v] && !m->leaves[w]);
+}
+
+/* Those that send to most others have it first, then those that send to other servers. Entries send to at least one, or
+ * no others send: so none needs it before it has it, as what the first of n GPUs send is concave in n, and in the end
+ * no less than n. */
 static Status
 add_server(struct spread *m, int s, int64_t at)
 {
 	int *member = m->member + m->p->c.server[s].first, n = m->p->c.server[s].n, n_entries = m->n_entries[s];
 	for (int i = n_entries + 1; i < n; i++)
-		for (int k = i; k > n_entries && count_at(m, member[k], at) > count_at(m, member[k - 1], at); k--) {
+		for (int k = i; k > n_entries && comes_first(m, member[k], member[k - 1], at); k--) {
 			int other = member[k];
 			member[k] = member[k - 1];
 			member[k - 1] = other;
@@ -328,12 +355,25 @@ plan_slot(struct spread *m, const struct slot *slot, int sign)
 	}
 }
 
+static void
+set_due(struct spread *m, const struct slot *slot)
+{
+	const struct plan *p = m->p;
+	const int *first = m->first_entry + (size_t)slot->number * (size_t)p->c.n_servers;
+	for (int v = 0; v < p->topo->n_ranks; v++)
+		m->due_now[v] = m->main[v] ? m->weight : 0;
+	for (int s = 0; s < p->c.n_servers; s++)
+		for (int i = first[s]; i < first[s + 1] && m->counted[s]; i++)
+			m->due_now[m->entry[i].rank] = m->entry[i].count * m->weight;
+}
+
 static Status
 make_slot(struct spread *m, const struct slot *slot)
 {
 	const struct plan *p = m->p;
 	m->weight = slot->end - slot->begin;
 	find_entries(m, slot);
+	set_due(m, slot);
 	plan_slot(m, slot, -1);
 	m->n_trees = m->pack->n_trees + 1;
 	for (int s = 0; s < p->c.n_servers; s++)
@@ -344,7 +384,7 @@ make_slot(struct spread *m, const struct slot *slot)
 	}
 	for (int v = 0; v < p->topo->n_ranks; v++) {
 		m->room[v] -= m->sent[v];
-		m->due[v] -= m->main[v] ? m->weight : 0;
+		m->due[v] -= m->due_now[v];
 	}
 	return OK;
 }
@@ -405,6 +445,79 @@ measure(struct spread *m)
 	return OK;
 }
 
+/* ---- slots of one length ---- */
+
+/* A hub whose own trees are too many for its room, as one without an uplink, has others of its server send for it in
+ * each: as many as it takes, one after the other. *end: of the entries so far. */
+static void
+add_helpers(struct spread *m, const struct slot *slot, int n_own, int room, int *end)
+{
+	const struct plan *p = m->p;
+	const struct cluster_server *server = &p->c.server[p->hub[slot->hub].server];
+	int64_t n = (int64_t)n_own * (server->n - 1) / (room + 1);
+	for (int k = 0; k < n && n <= MOST_HELPERS && n < server->n; k++) {
+		int v = p->c.rank[server->first + (slot->number * n + k) % server->n];
+		if (v != p->hub[slot->hub].rank)
+			m->entry[(*end)++].rank = v;
+	}
+}
+
+/* Entries by slots and servers. need: of each of these; room: of each rank, in counts. */
+static Status
+list_entries(struct spread *m, int *need, const int *room)
+{
+	const struct plan *p = m->p;
+	int *n_own, n_servers = p->c.n_servers;
+	TRY(TEMP(p->ctx, n_own, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, m->entry, p->n_pieces + p->n_copies + (1 + MOST_HELPERS) * m->n_slots));
+	for (int i = 0; i < m->n_slots; i++)
+		n_own[p->hub[m->slot[i].hub].rank]++;
+	for (int g = 0; g < m->n_slots * n_servers; g++) {
+		const struct slot *slot = &m->slot[g / n_servers];
+		const struct hub *hub = &p->hub[slot->hub];
+		int s = g % n_servers, *end = &m->first_entry[g + 1];
+		if (s == 0)
+			find_entries(m, slot);
+		*end = m->first_entry[g];
+		for (int k = 0; k < m->n_entries[s]; k++)
+			m->entry[(*end)++].rank = m->member[p->c.server[s].first + k];
+		need[g] = p->c.server[s].n - m->n_entries[s];
+		if (s == hub->server && m->n_entries[s] == 1)
+			add_helpers(m, slot, n_own[hub->rank], room[hub->rank], end);
+	}
+	return OK;
+}
+
+/* How many others entries send to in each slot, in servers where that fits. */
+static Status
+count_sends(struct spread *m)
+{
+	const struct plan *p = m->p;
+	const int64_t weight = m->slot[0].end - m->slot[0].begin;
+	int n = p->topo->n_ranks, n_groups = m->n_slots * p->c.n_servers, *need, *room;
+	TRY(TEMP(p->ctx, need, n_groups));
+	TRY(TEMP(p->ctx, room, n));
+	for (int v = 0; v < n; v++)
+		room[v] = (int)(m->room[v] / weight);
+	TRY(list_entries(m, need, room));
+	TRY(unequal_count_sends(p->ctx, n_groups, m->first_entry, need, n, room, m->entry));
+	for (int s = 0; s < p->c.n_servers; s++)
+		m->counted[s] = true;
+	for (int v = 0; v < n; v++)
+		m->counted[p->c.of[v]] &= room[v] >= 0;
+	/* Helpers have it from their hub. */
+	for (int i = 0; i < m->n_slots; i++) {
+		int s = p->hub[m->slot[i].hub].server, g = i * p->c.n_servers + s;
+		m->counted[s] &= need[g] == 0 || m->entry[m->first_entry[g]].count > 0;
+	}
+	for (int v = 0; v < n; v++)
+		m->due[v] = m->counted[p->c.of[v]] ? 0 : m->due[v];
+	for (int i = 0; i < m->first_entry[n_groups]; i++)
+		if (m->counted[p->c.of[m->entry[i].rank]])
+			m->due[m->entry[i].rank] += m->entry[i].count * weight;
+	return OK;
+}
+
 /* Parts with which entries send as much as they may, or the same share of that: by scaling (Sinkhorn 1967). */
 static void
 balance(struct spread *m)
@@ -459,6 +572,7 @@ new_spread(struct spread *m)
 	TRY(TEMP(ctx, m->slot, m->n_slots));
 	TRY(TEMP(ctx, m->room, n));
 	TRY(TEMP(ctx, m->due, n));
+	TRY(TEMP(ctx, m->due_now, n));
 	TRY(TEMP(ctx, m->planned, n));
 	TRY(TEMP(ctx, m->part, n));
 	TRY(TEMP(ctx, m->sent, n));
@@ -468,8 +582,11 @@ new_spread(struct spread *m)
 	TRY(TEMP(ctx, m->own, n));
 	TRY(TEMP(ctx, m->uplink, n));
 	TRY(TEMP(ctx, m->main, n));
+	TRY(TEMP(ctx, m->leaves, n));
 	TRY(TEMP(ctx, m->member, n));
 	TRY(TEMP(ctx, m->n_entries, p->c.n_servers));
+	TRY(TEMP(ctx, m->counted, p->c.n_servers));
+	TRY(TEMP(ctx, m->first_entry, (size_t)m->n_slots * (size_t)p->c.n_servers + 1));
 	TRY(TEMP(ctx, m->hub_of, m->most_trees));
 	return unequal_new_edges(m->p, &m->edges);
 }
@@ -490,6 +607,8 @@ unequal_spread_trees(struct plan *p, Packing *pack, bool *good)
 	list_slots(&m);
 	TRY(measure(&m));
 	balance(&m);
+	if (p->slots)
+		TRY(count_sends(&m));
 	qsort(m.slot, (size_t)m.n_slots, sizeof *m.slot, compare_slots);
 	for (m.n_left = m.n_slots; m.n_left > 0; m.n_left--)
 		TRY(make_slot(&m, &m.slot[m.n_slots - m.n_left]));
