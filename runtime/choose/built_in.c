@@ -185,12 +185,22 @@ add_task_up(struct maker *m, int s, int parent, int n, int n_near)
 	return add_task(m, task);
 }
 
+/* Edges that what goes down has come over. */
+static int
+depth_of(const struct maker *m, const struct tree *t, int rank)
+{
+	int depth = 0;
+	while ((rank = parent_of(m, t, rank)) >= 0)
+		depth++;
+	return depth;
+}
+
 /* With what goes down, unless the top has done so with what came up. */
 static Status
 add_task_down(struct maker *m, int s, const struct tree *t, int parent, int n, int n_near)
 {
 	RankTask task = { .segment = s, .own = parent < 0, .output = parent >= 0, .complete = true,
-	    .hops = parent >= 0, .n_from = parent >= 0, .n_to = n };
+	    .hops = m->up ? 0 : depth_of(m, t, m->me), .n_from = parent >= 0, .n_to = n };
 	int ring = rings_of(m, m->me) + m->up;
 	if (m->up && parent < 0)
 		return OK;

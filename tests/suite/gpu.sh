@@ -224,13 +224,15 @@ expect "copies: whoever waits for a flag sees what came before it over PCIe, too
 	[ "$(grep -c '^flush$' "$work/calls")" = "$(grep -c '^StreamWaitValue32_v2$' "$work/calls")" ]
 expect "copies: copy engines have served calls" grep -q 'allgather of [0-9]*: copy engines, [1-9]' "$work/trace"
 with_copies "" gpu -n 4 -t ${few:+-k "$few"} graph streams one_thread
+# Trees of two hops, in more streams than connections: their order is that of one stream.
+VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml with_copies "" matrix -n 16 -t -c 40 -m 1025 "dgx2, 16 threads"
+[ ! "$full" ] || VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml with_copies "" matrix -n 16 -t -d "$work/dgx2" -c 40 -m 1025 \
+	"dgx2, planned, 16 threads"
 with_copies "" gpu -n 3 -f StreamWaitValue32:60:die killed
 if [ "$full" ]; then
 	with_copies "" matrix -n 8 -t -d "$work/dgx1v-8" -c 60 -m 10007 -b 1K "dgx1v, 8 threads"
 	with_copies "" matrix -n 8 -d "$work/dgx1v-8" -c 40 -m 40001 -b 4096 "dgx1v, 8 processes"
 	with_copies "" matrix -n 3 -d "$work/hybrid" -c 60 -m 40001 -b 4096 "hybrid, 3 processes"
-	VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml with_copies "" matrix -n 16 -t -d "$work/dgx2" -c 40 \
-		-m 1025 "dgx2, 16 threads"
 	VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 with_copies "" matrix -n 4 -t -c 60 -m 40001 \
 		-b 1000 "late, 3 threads a block"
 	with_copies "" gpu -n 2 -t -k 1000 graph
