@@ -4,7 +4,11 @@
 
 #include "cuda/gpu.h"
 
-enum { GPU_MODULES = 13, GPU_TEXTS = 32 };
+enum {
+	GPU_MODULES = 13,
+	GPU_TEXTS = 32,
+	GPU_SEGMENTS = 64		/* whose lengths are looked at: of more, no rank has a block for each */
+};
 
 /* The program of a plan. */
 struct gpu_table {
@@ -14,6 +18,7 @@ struct gpu_table {
 	const uint16_t *order_at;	/* in memory of the GPU */
 	const struct gpu_partner *partner;	/* where copy engines are used */
 	bool switched;			/* its values are in the memory of multicast.c */
+	bool has_lines;			/* all lanes of all ranks may have lines */
 	int n_partners;
 	int roots_trees;		/* of switched ones: the most that have one root */
 	struct gpu_table *next;
@@ -63,6 +68,7 @@ struct gpu_launches {
 	size_t kept_bytes;
 	CUevent captured;		/* of the last call in a capture */
 	uint64_t capture;		/* its capture; 0: none yet */
+	int64_t segment[GPU_SEGMENTS];	/* elements, of the call that is made */
 	CUstream checked;		/* a stream that is of this context */
 	bool has_checked;
 

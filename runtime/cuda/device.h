@@ -17,19 +17,22 @@
  *
  * Strip s of lane k has number k * width + s in its pair: by it flags and shares of packets and rings are found.
  *
- * Two protocols. Both ranks of a pair choose the same, since they know the same: sizes, and the program's `longest` and
- * `pair_lanes_max`.
+ * Three protocols. Both ranks of a pair choose the same, since they know the same: sizes, and the program's `longest`
+ * and `pair_lanes_max`.
  *
  *	packets	for short messages. 16 bytes: twice 4 bytes of data and a flag, 8 bytes that are written at once, so
  *		that no fence is needed. A packet is written once in a call: there are no chunks, and nobody waits for
  *		room. Packet 0 of a strip carries the signature of the call, packet i + 1 bytes 8 i to 8 i + 7 of
  *		the strip. At its end the reader sets `done` to GPU_FLAG(call, 1)
+ *	lines	for longer ones, between GPUs of capability 7.0 and later that NVLink connects: the same in units of 128
+ *		bytes, 120 of data and the number of the call, which a warp writes at once (kernels/lines.h). They
+ *		have memory of their own, so that no data lie where a number is looked for
  *	flags	for long ones. A strip goes chunk by chunk through a ring of `slots` slots. Publisher: wait until
  *		the reader has done chunk c - slots, write chunk c, set `ready` to GPU_FLAG(call, c + 1). Reader: wait
  *		for that, read, set `done` to the same. Waits acquire, and sets release (kernels/flags.h)
  *
  * A pair on two servers has flags and rings in memory of its hosts, between which a thread relays (relay.c). Such a job
- * has no packets.
+ * has neither packets nor lines.
  *
  * Calls are numbered from 1 on the GPU (gpu_state.call), so that a captured graph may be replayed: nothing that differs
  * from one replay to the next is in the parameters. Flags are never cleared, and grow.
@@ -65,9 +68,18 @@ enum {
 	GPU_DEALS = 3,			/* of tasks: with several readers, with one, with none */
 	GPU_THREADS = 512,		/* of a block, at most; of these its last */
 	GPU_SETTERS = 32,		/* set flags (kernels/flags.h) */
+	GPU_LINE = 128, GPU_LINE_DATA = 120,	/* bytes */
 	GPU_CHUNK_SHORT = 16 * (GPU_THREADS - GPU_SETTERS),	/* bytes: a vector of each thread that moves data */
 	GPU_MESSAGES = 96,		/* of one launch */
 	GPU_DIFFERS_MESSAGE = 1 << 30
+};
+
+/* By which protocol collectives go, where it can serve them: BLINK_PROTOCOL. */
+enum gpu_protocol {
+	GPU_CHOSEN,			/* by the length of the message */
+	GPU_PACKETS,
+	GPU_LINES,
+	GPU_FLAGS_ALONE
 };
 
 /* Set by the publisher. signature: of the call, at its parity; written before the value of its first chunk. */
@@ -95,7 +107,7 @@ struct gpu_letter {
 struct gpu_pair {
 	struct gpu_flag *ready;		/* [GPU_FLAGS] */
 	uint64_t *done;			/* [GPU_FLAGS] */
-	char *packets[2], *ring[2];	/* of each half */
+	char *packets[2], *ring[2];	/* of each half; behind the packets, lines */
 	struct gpu_letter *letter;	/* [2 * GPU_FLAGS]: of each strip, of each half; NULL: both on one server */
 };
 
@@ -212,13 +224,15 @@ struct gpu_call {
 	int32_t size;			/* bytes of an element */
 	int32_t n_parts;
 	int32_t width;			/* strips of the longest segment; of others the last ones may be empty */
-	int32_t slots;			/* flags: of a ring; 0: packets */
+	int32_t slots;			/* flags: of a ring; 0: packets or lines */
 	int32_t turns;
 	int32_t rank, n_ranks;
 	int32_t relays;			/* not 0: a thread of the host relays to other servers (cuda/relay.c) */
 	int64_t strip;			/* elements: strip s of a segment begins at its element s * strip */
 	int64_t chunk;			/* flags: elements; of a multiple of 16 bytes, unless it is the whole strip */
-	int64_t ring_share, packet_share;	/* bytes of a strip in a half of its pair; multiples of 16 */
+	int64_t ring_share, packet_share;	/* bytes of a strip in a half of its pair, the latter of packets or
+						 * lines; multiples of 16, of lines of 128 */
+	int64_t lines;			/* where they are: bytes behind a pair's packets; 0: none */
 	int64_t slot_bytes;		/* flags: of a slot, a multiple of 16 */
 	/* Of a reduction, as `struct reduction` (runtime/reduce/reduce.h) has them. */
 	uint64_t scale;			/* bits of the factor of each rank's own value, as its type computes: double,

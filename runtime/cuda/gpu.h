@@ -41,13 +41,14 @@ struct gpu_peer {
 };
 
 /* What is where in a region, of which each rank of the server has a part. Sizes of pairs are the same on all servers;
- * where there are several, packet_bytes is 0: a call has one protocol on all ranks, and packets cross no network. */
+ * where there are several, packet_bytes and line_bytes are 0: a call has one protocol on all ranks, and packets cross no
+ * network. */
 struct gpu_layout {
 	int n_local;
-	size_t ring_bytes, packet_bytes;	/* of a half of a pair */
+	size_t ring_bytes, packet_bytes, line_bytes;	/* of a half of a pair */
 	int channels;				/* of a pair, for its messages */
 	size_t slot_bytes, channel_bytes;	/* of a slot; of the slots of a channel */
-	size_t rings_at;			/* of a pair: what is before is flags and packets, at first 0 */
+	size_t rings_at;			/* of a pair: what is before is flags, packets and lines, at first 0 */
 	size_t peer_bytes, bytes;		/* of each peer, of all */
 };
 void gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out);
@@ -95,6 +96,8 @@ struct gpu {
 	struct gpu_layout layout;
 	char *own[2];			/* this rank's region, by route; NULL: none */
 	struct gpu_peer *peer;		/* of each rank of the communicator */
+	unsigned char *has_lines;	/* of each pair: the first rank may send lines to the second, as far as it knows */
+	enum gpu_protocol protocol;	/* as asked */
 	struct gpu_state *state;	/* in memory of the GPU */
 	struct gpu_status *status;	/* in host memory, at the same address for the GPU */
 	struct gpu_regions *regions;	/* of gpu_open: what is freed */

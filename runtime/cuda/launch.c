@@ -44,8 +44,7 @@
 
 enum {
 	OWN_BYTES = 256 << 10,		/* of the own block, for each block of the kernel that helps to copy it */
-	OWN_BLOCKS = 16,
-	SEGMENTS = 64			/* whose lengths are looked at: of more, no rank has a block for each */
+	OWN_BLOCKS = 16
 };
 
 /* ---- streams and order ---- */
@@ -126,14 +125,14 @@ remember_text(struct gpu_launches *l, const struct call *call, uint64_t signatur
 /* Of collectives whose data all ranks have or need; 0: there are too many. A schedule of a file has the same segments
  * on all ranks; of one that is built in a rank knows its own, but how many there are, and the longest. */
 static int
-segments_of(const struct call *call, const struct gpu_call *p, int64_t segment[SEGMENTS])
+segments_of(const struct call *call, const struct gpu_call *p, int64_t segment[GPU_SEGMENTS])
 {
 	const RankProgram *prog = call->plan->prog;
 	bool all = call->coll == ALLREDUCE || call->coll == ALLGATHER || call->coll == REDUCESCATTER
 	    || call->coll == BROADCAST || call->coll == REDUCE;
 	bool known = call->plan->rate > 0;
 	int n = known ? prog->n_extents : prog->segments_max;
-	if (!all || n > SEGMENTS)
+	if (!all || n > GPU_SEGMENTS)
 		return 0;
 	for (int i = 0; i < n; i++)
 		segment[i] = known ? gpu_length(&prog->extent[i], p->part_end) : gpu_longest(prog, p->part_end);
@@ -141,17 +140,19 @@ segments_of(const struct call *call, const struct gpu_call *p, int64_t segment[S
 }
 
 static struct gpu_asked
-asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p, int64_t segment[SEGMENTS])
+asked_of(const struct gpu *g, const struct call *call, const struct gpu_call *p)
 {
 	const struct rank_state *self = g->self;
 	const RankProgram *prog = call->plan->prog;
 	int64_t message = call->count * blink_message_blocks(&call->plan->parts);
+	int64_t *segment = g->launches->segment;
+	enum gpu_protocol protocol = call->uneven ? GPU_FLAGS_ALONE : g->protocol;
 	return (struct gpu_asked){ .message = message * p->size,
 	    .longest = gpu_longest(prog, p->part_end), .size = p->size, .chunk_bytes = self->chunk_bytes,
 	    .rings = prog->pair_lanes_max, .depth = prog->depth,
 	    .segments = prog->segments_max, .stages = call->coll == ALLREDUCE ? 2 : 1,
 	    .moved = message * (call->coll == ALLTOALL ? 2 : 1), .n_ranks = self->n_ranks, .blocks = g->blocks,
-	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes,
+	    .ring_bytes = g->layout.ring_bytes, .packet_bytes = g->layout.packet_bytes, .protocol = protocol,
 	    .segment = segment, .n_segments = segments_of(call, p, segment),
 	    .rate = call->plan->rate, .cost = g->cost };
 }
@@ -169,6 +170,7 @@ choose_sizes(const struct gpu_asked *asked, const RankProgram *prog, struct gpu_
 	p->slot_bytes = s.slot_bytes;
 	p->ring_share = s.ring_share;
 	p->packet_share = s.packet_share;
+	p->lines = s.lines;
 	gpu_count_strips(prog, NULL, p);
 	return blinkSuccess;
 }
@@ -279,7 +281,8 @@ submit_kernel(struct gpu *g, const struct call *call, const struct gpu_table *ta
 	    parameters, NULL), err, "launch the kernel of %s", collective_name(call->coll)) != blinkSuccess)
 		return err->code;
 	debug_say(DEBUG_TRACE, p->rank, "%s of %lld: %u blocks, %d strips, %s of %lld bytes%s",
-	    collective_name(call->coll), (long long)call->count, blocks, p->width, p->slots ? "slots" : "packets",
+	    collective_name(call->coll), (long long)call->count, blocks, p->width,
+	    p->slots ? "slots" : p->lines ? "lines" : "packets",
 	    (long long)(p->slots ? p->slot_bytes : p->packet_share), table->switched ? ", by the switch"
 	    : call->uneven ? ", or blocks of other lengths" : "");
 	return gpu_launched(g, to, call->number, 0, uneven, err);
@@ -304,7 +307,6 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	struct rank_state *self = g->self;
 	const struct gpu_table *table;
 	struct gpu_copy_sizes sizes;
-	int64_t segment[SEGMENTS];
 	struct gpu_multicast_call multicast = { .sum = MULTICAST_NONE };
 	struct gpu_call *p = &multicast.call;
 	*p = (struct gpu_call){ .state = g->state, .status = g->status, .count = call->count,
@@ -316,10 +318,12 @@ submit_collective(struct gpu *g, struct call *call, const struct gpu_target *to,
 	if (!call->plan && self->events.plan(self->events.context, call, &call->plan, err) != blinkSuccess)
 		return err->code;
 	blink_part_ends(&call->plan->parts, call->count, p->size, p->part_end);
-	struct gpu_asked asked = asked_of(g, call, p, segment);
+	struct gpu_asked asked = asked_of(g, call, p);
 	bool switched = gpu_multicast_serves(g, call, &asked, &multicast);
 	if (gpu_table_of(g, call->plan, switched, &table, err) != blinkSuccess)
 		return err->code;
+	if (table->has_lines && !switched)
+		asked.line_bytes = g->layout.line_bytes;
 	p->program = table->program;
 	p->partner = table->partner;
 	p->n_partners = table->n_partners;

@@ -1,7 +1,7 @@
 /* What is where in a region, and in memory of the host for ranks on other servers. */
 #include "cuda/relay.h"
 
-/* Of what belongs to a peer: flags, packets, rings, whose halves are one window of copies, and slots of messages. All
+/* Of what belongs to a peer: flags, packets and lines, rings, whose halves are one window of copies, and slots of messages. All
  * begin at multiples of LINE_BYTES. */
 enum {
 	LINE_BYTES = 128,
@@ -34,12 +34,13 @@ gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out)
 {
 	out->n_local = n_local;
 	out->packet_bytes = n_local < n_ranks ? 0 : share(16 * MIB, n_ranks, 128 * KIB, 576 * KIB);
+	out->line_bytes = n_local < n_ranks ? 0 : share(32 * MIB, n_ranks, 256 * KIB, 2304 * KIB);
 	out->ring_bytes = share(64 * MIB, n_ranks, 256 * KIB, 4 * MIB);
 	size_t slots = share(64 * MIB, n_ranks, 256 * KIB, 8 * MIB), channels = slots / GPU_CHANNEL_SLOTS / SLOT_LEAST;
 	out->channels = channels < GPU_CHANNELS ? (int)channels : GPU_CHANNELS;
 	out->slot_bytes = slots / (size_t)out->channels / GPU_CHANNEL_SLOTS / LINE_BYTES * LINE_BYTES;
 	out->channel_bytes = GPU_CHANNEL_SLOTS * out->slot_bytes;
-	out->rings_at = PACKETS_AT + 2 * out->packet_bytes;
+	out->rings_at = PACKETS_AT + 2 * (out->packet_bytes + out->line_bytes);
 	out->peer_bytes = (out->rings_at + 2 * out->ring_bytes + slots + PAGE - 1) / PAGE * PAGE;
 	out->bytes = (size_t)n_local * out->peer_bytes;
 }
@@ -65,7 +66,7 @@ gpu_pair_of(const struct gpu *g, int publisher, int reader, enum gpu_route route
 	out->done = (void *)(part_of(g, publisher, reader, route) + DONE_AT);
 	out->letter = NULL;
 	for (int half = 0; half < 2; half++) {
-		out->packets[half] = at + PACKETS_AT + (size_t)half * l->packet_bytes;
+		out->packets[half] = at + PACKETS_AT + (size_t)half * (l->packet_bytes + l->line_bytes);
 		out->ring[half] = at + l->rings_at + (size_t)half * l->ring_bytes;
 	}
 }

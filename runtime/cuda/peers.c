@@ -215,10 +215,24 @@ meet(struct gpu *g, struct blink_error *err)
 	else if (gpu_store_open(g, err) == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
 	    && gpu_gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
 		agree_on_sharing(g, who);
-		open_regions(g, who, err);
+		if (open_regions(g, who, err) == blinkSuccess)
+			gpu_lines_find(g, who, err);
 	}
 	free(who);
 	return err->code;
+}
+
+static int
+find_protocol(const char *name, enum gpu_protocol *out, struct blink_error *err)
+{
+	static const char *const names[] = { [GPU_CHOSEN] = "", [GPU_PACKETS] = "packets", [GPU_LINES] = "lines",
+	    [GPU_FLAGS_ALONE] = "flags" };
+	for (int i = GPU_CHOSEN; i <= GPU_FLAGS_ALONE; i++)
+		if (strcmp(name ? name : "", names[i]) == 0) {
+			*out = (enum gpu_protocol)i;
+			return blinkSuccess;
+		}
+	return set_error(err, blinkInvalidArgument, "BLINK_PROTOCOL: \"%.40s\": want packets, lines or flags", name);
 }
 
 int
@@ -237,6 +251,8 @@ gpu_new(struct rank_state *self, struct gpu **out, struct blink_error *err)
 		return set_error_memory(err);
 	g->self = self;
 	g->threads = GPU_THREADS;
+	if (find_protocol(self->settings.protocol, &g->protocol, err) != blinkSuccess)
+		return err->code;
 	g->peer = calloc(n, sizeof *g->peer);
 	g->regions = calloc(1, sizeof *g->regions);
 	if (g->regions)
@@ -349,5 +365,6 @@ gpu_close(struct gpu *g, bool forked)
 	if (!forked && g->context)
 		g->d->primary_release(g->device);
 	free(g->peer);
+	free(g->has_lines);
 	free(g);
 }

@@ -220,6 +220,40 @@ has_memory(const struct gpu *g, const struct gpu_routes *routes, int peer)
 	    && reach_between(g, routes, g->self->rank, peer) == GPU_REACH_DIRECT;
 }
 
+/* Does NVLink connect them? It alone has atomic operations of its own. Of a GPU that this process does not see nothing is
+ * known. */
+static bool
+is_whole(struct gpu *g, const struct gpu_who *mine, const struct gpu_who *peer, struct blink_error *err)
+{
+	CUdevice device = -1;
+	int atomics = 0;
+	if (same_gpu(mine, peer))
+		return true;
+	return find_device(g, peer->pci, &device, err) >= 0
+	    && g->d->device_p2p(&atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, g->device, device)
+	    == CUDA_SUCCESS && atomics;
+}
+
+int
+gpu_lines_find(struct gpu *g, const struct gpu_who *who, struct blink_error *err)
+{
+	enum { CAPABILITY = 7 };
+	int n = g->self->n_ranks, rank = g->self->rank, capability = 0;
+	unsigned char *mine = calloc((size_t)n, 1);
+	g->has_lines = calloc((size_t)n, (size_t)n);
+	if (!mine || !g->has_lines)
+		set_error_memory(err);
+	else
+		CHECK(g, device_attribute(&capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device), err,
+		    "the capability of device %d", (int)g->device);
+	for (int i = 0; i < n && err->code == blinkSuccess && capability >= CAPABILITY && g->layout.line_bytes > 0; i++)
+		mine[i] = i != rank && g->peer[i].direct && is_whole(g, &who[rank], &who[i], err);
+	if (err->code == blinkSuccess)
+		gpu_gather(g, mine, (size_t)n, g->has_lines, err);
+	free(mine);
+	return err->code;
+}
+
 int
 gpu_routes_find(struct gpu *g, const struct gpu_who *who, struct gpu_routes *routes, bool *host,
     struct blink_error *err)

@@ -32,6 +32,9 @@ int gpu_routes_open(struct gpu *g, const struct gpu_who *who, struct gpu_routes 
 int gpu_routes_find(struct gpu *g, const struct gpu_who *who, struct gpu_routes *routes, bool *host,
     struct blink_error *err);
 
+/* Which pairs of ranks may have lines (device.h): g->has_lines. An exchange of all ranks. */
+int gpu_lines_find(struct gpu *g, const struct gpu_who *who, struct blink_error *err);
+
 void gpu_routes_close(struct gpu_routes *routes);
 
 /* An exchange of all ranks. */

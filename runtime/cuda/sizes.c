@@ -22,6 +22,9 @@
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
  *
+ * Lines have a 15th more, and no need for fences either: they win from there up to where a message takes less time with
+ * chunks, whose threads need not look at every line, some MiB.
+ *
  * Chunks: a strip of S bytes over d hops in chunks of c takes the time of S / c + d - 1 chunks, since the last hop
  * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are
  * looked at, and the block has two barriers; both are measured (measure.c). So c = sqrt(S t0 R / (d - 1)) takes least,
@@ -43,7 +46,10 @@
 
 enum {
 	PACKET_MESSAGE = 256 << 10,	/* bytes: the longest that goes by packets */
+	PACKET_MESSAGE_LINES = 16 << 10,	/* the same where there are lines */
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
+	LINE_MESSAGE = 2 << 20,
+	LINE_STRIP = 8 << 10,		/* one vector for each */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
 	HUB_STRIPS = 6,			/* of a hub, each with a block of its own, that are enough */
@@ -212,15 +218,44 @@ share(size_t bytes, int64_t parts)
 	return (int64_t)bytes / parts / UNIT * UNIT;
 }
 
+/* Longest message that goes by that protocol: as asked, or as `chosen`. */
+static int64_t
+longest_by(const struct gpu_asked *asked, enum gpu_protocol protocol, int64_t chosen)
+{
+	bool chooses = asked->protocol == GPU_CHOSEN && asked->chunk_bytes == 0;
+	return asked->protocol == protocol ? INT64_MAX : chooses ? chosen : -1;
+}
+
 static bool
 take_packets(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out)
 {
 	int64_t strip = strip_of(asked, rings, PACKET_STRIP), width = width_of(asked, strip);
 	int64_t need = (1 + (strip * asked->size + 7) / 8) * (int64_t)sizeof(struct gpu_packet);
-	if (asked->message > PACKET_MESSAGE || asked->chunk_bytes || need > share(asked->packet_bytes, rings * width))
+	int64_t most = asked->line_bytes > 0 ? PACKET_MESSAGE_LINES : PACKET_MESSAGE;
+	if (asked->message > longest_by(asked, GPU_PACKETS, most) || need > share(asked->packet_bytes, rings * width))
 		return false;
 	*out = (struct gpu_sizes){ .width = (int)width, .strip = strip,
 		.packet_share = share(asked->packet_bytes, rings * width) };
+	return true;
+}
+
+/* The first line of a strip is its head; then an even number, in fours (kernels/lines.h). */
+static int64_t
+line_share(int64_t strip)
+{
+	int64_t pairs = (strip + 2 * GPU_LINE_DATA - 1) / (2 * GPU_LINE_DATA);
+	return (1 + (pairs + 1) / 2 * 4) * GPU_LINE;
+}
+
+static bool
+take_lines(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out)
+{
+	int64_t strip = strip_of(asked, rings, LINE_STRIP), width = width_of(asked, strip);
+	int64_t room = (int64_t)asked->line_bytes / (rings * width) / GPU_LINE * GPU_LINE;
+	if (asked->message > longest_by(asked, GPU_LINES, LINE_MESSAGE) || line_share(strip * asked->size) > room)
+		return false;
+	*out = (struct gpu_sizes){ .width = (int)width, .strip = strip, .packet_share = room,
+		.lines = (int64_t)asked->packet_bytes };
 	return true;
 }
 
@@ -314,7 +349,7 @@ gpu_sizes_choose(const struct gpu_asked *asked, struct gpu_sizes *out, struct bl
 	if (rings > GPU_FLAGS)
 		return set_error(err, blinkLimit, "a rank of this schedule publishes %lld values: want at most %d on "
 		    "GPUs", (long long)rings, (int)GPU_FLAGS);
-	if (take_packets(asked, rings, out))
+	if (take_packets(asked, rings, out) || take_lines(asked, rings, out))
 		return blinkSuccess;
 	return take_flags(asked, rings, out, err);
 }

@@ -29,7 +29,9 @@ struct gpu_asked {
 	int n_segments;			/* 0: not known */
 	int n_ranks;
 	int blocks;			/* that every rank may have resident */
-	size_t ring_bytes, packet_bytes;	/* gpu_layout */
+	size_t ring_bytes, packet_bytes, line_bytes;	/* gpu_layout; line_bytes 0: not all lanes of the schedule may
+						 * have lines */
+	enum gpu_protocol protocol;
 	int64_t rate;			/* of the schedule: bytes/us of a message; 0: not known */
 	struct gpu_cost cost;
 };
@@ -37,10 +39,11 @@ struct gpu_asked {
 /* As in struct gpu_call. */
 struct gpu_sizes {
 	int width;
-	int slots;			/* 0: packets */
+	int slots;			/* 0: packets or lines */
 	int64_t strip;
-	int64_t chunk, slot_bytes;	/* 0 with packets */
+	int64_t chunk, slot_bytes;	/* 0 with packets and lines */
 	int64_t ring_share, packet_share;
+	int64_t lines;			/* where lines are; 0: it is not they */
 };
 
 /* Of a call by copies: a lane's window of so many slots. */

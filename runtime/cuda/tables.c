@@ -182,6 +182,20 @@ widest(const RankProgram *prog)
 	return most;
 }
 
+/* The same on all ranks. Parts that are not for NVLink may go by the host. */
+static bool
+has_lines(const struct gpu *g, const RankProgram *prog)
+{
+	int n = prog->n_ranks;
+	bool has = true;
+	for (int i = 0; i < n * n && has; i++)
+		has = i / n == i % n || (prog->joined && !prog->joined[i])
+		    || (g->has_lines[i] && g->has_lines[i % n * n + i / n]);
+	for (int i = 0; i < prog->n_parts && has && prog->classes; i++)
+		has = prog->classes[i] >> LINK_NVLINK & 1;
+	return has;
+}
+
 static int
 make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_table *out, struct blink_error *err)
 {
@@ -201,7 +215,7 @@ make_table(struct gpu *g, const struct plan *plan, bool switched, struct gpu_tab
 	*out = (struct gpu_table){ .plan = plan, .program = { plan->prog->n_tasks, im.n_publishes, task,
 	    (const struct gpu_lane *)(task + plan->prog->n_tasks) },
 	    .partner = (const struct gpu_partner *)im.partners_at, .switched = switched,
-	    .roots_trees = im.roots_trees, .n_partners = im.n_partners,
+	    .has_lines = has_lines(g, plan->prog), .roots_trees = im.roots_trees, .n_partners = im.n_partners,
 	    .order_at = (const uint16_t *)(im.device + im.bytes - sizeof out->order) };
 	if (im.order)
 		memcpy(out->order, im.order, sizeof out->order);

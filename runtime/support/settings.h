@@ -41,6 +41,9 @@ enum setting_need {
 	X("BLINK_NVLS", nvls, FLAG, 1, GPUS, \
 	    "schedules for NVSwitches that add and copy are executed by them; 0: by the GPUs") \
 	X("BLINK_KERNELS", kernels, TEXT, NULL, GPUS, "modules with kernels of schedules, separated by ':'") \
+	X("BLINK_PROTOCOL", protocol, TEXT, NULL, GPUS, \
+	    "how data of collectives go from GPU to GPU, where it is possible: packets, lines, flags; unset: by the " \
+	    "length of the message") \
 	X("BLINK_COPY_ENGINES", copy_engines, AUTO, -1, GPUS, \
 	    "copy engines of GPUs for calls that do not reduce: 0, auto (for long ones) or 1 (for all)") \
 	X("BLINK_TIMEOUT", timeout_ms, MS, 600000, NOTHING, \

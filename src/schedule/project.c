@@ -202,6 +202,10 @@ project_end(struct projection *p, RankProgram **out)
 	}
 	prog->n_rings = p->rings[prog->rank];
 	prog->pair_lanes_max = p->pair ? p->pair_most : prog->rings_max;
+	if (p->pair)
+		TRY(NEW(p->ctx, prog->joined, prog->n_ranks * prog->n_ranks));
+	for (int i = 0; p->pair && i < prog->n_ranks * prog->n_ranks; i++)
+		prog->joined[i] = p->pair[i] > 0;
 	TRY(sched_list_peers(p->ctx, p->lanes_out, p->lanes_in, prog));
 	arena_release(&p->ctx->scratch, p->mark);
 	*out = prog;

@@ -47,7 +47,7 @@ struct region {
 
 struct late {
 	char *to;
-	char value[8];
+	char value[128];		/* more than 8: a line, which is seen at once */
 	unsigned bytes;
 };
 
@@ -337,7 +337,7 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
 }
 
-/* Up to 8 bytes. */
+/* Up to 8 bytes, or a line. */
 APART static void
 store_at(char *to, const char *from, unsigned bytes, int owner)
 {
@@ -419,6 +419,35 @@ APART void
 virtual_gpu_store_flag(void *to, const void *from, unsigned bytes)
 {
 	virtual_gpu_store(to, from, bytes);
+}
+
+/* No other fiber in between. */
+APART void
+virtual_gpu_load_line(const void *from, void *to, unsigned bytes)
+{
+	struct group *g = current->group;
+	memset(to, 0, bytes);
+	if (owner_of(from, bytes, "load") < NOBODY)
+		return;
+	if (draw(SWITCH_ODDS) == 0)
+		to_host(false);
+	for (unsigned i = 0; i < bytes; i++)
+		((char *)to)[i] = __atomic_load_n((const char *)from + i, __ATOMIC_RELAXED);
+	for (unsigned l = 0; l < g->n_late; l++)
+		for (unsigned k = 0; k < g->late[l].bytes; k++)
+			if (g->late[l].to + k >= (const char *)from && g->late[l].to + k < (const char *)from + bytes)
+				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
+}
+
+APART void
+virtual_gpu_store_line(void *to, const void *from, unsigned bytes)
+{
+	int owner = owner_of(to, bytes, "store");
+	if (owner < NOBODY)
+		return;
+	if (draw(SWITCH_ODDS) == 0)
+		to_host(false);
+	store_at(to, from, bytes, owner);
 }
 
 APART void

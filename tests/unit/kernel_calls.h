@@ -130,7 +130,7 @@ longest_segment(const struct call *c, const int64_t *part_end)
 
 /* The protocol and its lengths: what is the same on all ranks. turns: -1: by chance. */
 static void
-choose_protocol(struct call *c, struct gpu_call *g, bool packets, int turns)
+choose_protocol(struct call *c, struct gpu_call *g, int protocol, int turns)
 {
 	int64_t lanes = c->plan->lanes_max > 0 ? c->plan->lanes_max : 1;
 	int64_t longest = longest_segment(c, g->part_end), size = (int64_t)c->reduction.size, line = 128 / size;
@@ -139,7 +139,14 @@ choose_protocol(struct call *c, struct gpu_call *g, bool packets, int turns)
 	g->ring_share = RING_BYTES / (lanes * g->width) / 16 * 16;
 	g->packet_share = PACKET_BYTES / (lanes * g->width) / 16 * 16;
 	g->turns = turns < 0 ? below(3) == 0 : turns;
-	if (packets && g->strip * size * 2 + 32 <= g->packet_share)
+	if (protocol == GPU_LINES) {
+		g->packet_share = LINES_BYTES / (lanes * g->width) / 128 * 128;
+		g->lines = PACKET_BYTES;
+		if ((1 + (g->strip * size + 479) / 480 * 4) * 128 <= g->packet_share)
+			return;
+		g->lines = 0;
+	}
+	if (protocol == GPU_PACKETS && g->strip * size * 2 + 32 <= g->packet_share)
 		return;
 	int64_t most = g->ring_share / 16 < GPU_SLOTS_MOST ? g->ring_share / 16 : GPU_SLOTS_MOST;
 	g->slots = 2 + below((int)most - 1);
@@ -210,7 +217,7 @@ give_rank(struct call *c, struct gpus *g, int r, const struct gpu_call *all, boo
 
 /* op: above blinkAvg a sum of values times a factor; above that, by one that is in memory. */
 static struct call *
-new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t count, bool packets, int turns)
+new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t count, int protocol, int turns)
 {
 	struct call *c = zeroed(sizeof *c);
 	struct gpu_call all = { .count = count, .signature = random64() | 1, .n_ranks = g->n };
@@ -227,7 +234,7 @@ new_call(struct gpus *g, const struct plan *plan, int type, int op, int64_t coun
 	all.size = (int32_t)c->reduction.size;
 	all.n_parts = plan->n_parts;
 	choose_parts(plan, count, all.part_end);
-	choose_protocol(c, &all, packets, turns);
+	choose_protocol(c, &all, protocol, turns);
 	if (collective_reduces(plan->coll)) {
 		all.scales = c->reduction.scales;
 		all.divide = c->reduction.divide;
@@ -368,9 +375,9 @@ call_holds(const struct call *c)
 		if (kept && !memcmp(c->recv[r], c->want[r], c->received[r]))
 			continue;
 		printf("# %s of %d ranks: rank %d %s: %s count %lld width %d slots %d turns %d chunk %lld blocks %u "
-		    "threads %u in place %d\n", collective_name(c->plan->coll), c->plan->n, r,
+		    "threads %u in place %d lines %d\n", collective_name(c->plan->coll), c->plan->n, r,
 		    kept ? "has other values" : "sent buffer changed", c->kernel->name, (long long)c->count,
-		    g->width, g->slots, g->turns, (long long)g->chunk, c->blocks[r], c->threads, c->in_place[r]);
+		    g->width, g->slots, g->turns, (long long)g->chunk, c->blocks[r], c->threads, c->in_place[r], g->lines != 0);
 		return false;
 	}
 	return true;

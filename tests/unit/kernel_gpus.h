@@ -9,7 +9,7 @@
 #include "fibers.h"
 #include "random_schedule.h"
 
-enum { RING_BYTES = 32 << 10, PACKET_BYTES = 32 << 10, CHANNELS = 4, SLOT_BYTES = 4 << 10 };
+enum { RING_BYTES = 32 << 10, PACKET_BYTES = 32 << 10, LINES_BYTES = 32 << 10, CHANNELS = 4, SLOT_BYTES = 4 << 10 };
 
 /* ---- GPUs ---- */
 
@@ -17,7 +17,7 @@ enum { RING_BYTES = 32 << 10, PACKET_BYTES = 32 << 10, CHANNELS = 4, SLOT_BYTES 
 struct pair_memory {
 	struct gpu_flag ready[GPU_FLAGS];
 	uint64_t done[GPU_FLAGS];
-	_Alignas(16) char packets[2][PACKET_BYTES], ring[2][RING_BYTES];
+	_Alignas(128) char packets[2][PACKET_BYTES + LINES_BYTES], ring[2][RING_BYTES];
 	struct gpu_channel channel[CHANNELS];
 	_Alignas(16) char slots[CHANNELS * GPU_CHANNEL_SLOTS][SLOT_BYTES];
 };
@@ -33,7 +33,7 @@ struct gpus {
 static void *
 zeroed(size_t bytes)
 {
-	void *p = need(aligned_alloc(64, (bytes + 63) / 64 * 64));
+	void *p = need(aligned_alloc(128, (bytes + 127) / 128 * 128));
 	memset(p, 0, bytes);
 	return p;
 }

@@ -103,7 +103,7 @@ switched_call(struct gpus *g, const struct plan *plan, int64_t count)
 		{ blinkInt64, blinkMin, MULTICAST_MIN_INT64 }, { blinkUint64, blinkMin, MULTICAST_MIN_UINT64 },
 	};
 	int i = below(sizeof all / sizeof *all);
-	struct call *c = new_call(g, plan, all[i].type, all[i].op, count, false, -1);
+	struct call *c = new_call(g, plan, all[i].type, all[i].op, count, GPU_FLAGS_ALONE, -1);
 	for (const struct virtual_kernel *k = virtual_gpu_kernels; k->name; k++)
 		c->kernel = strcmp(k->name, "blink_multicast") == 0 ? k : c->kernel;
 	for (int r = 0; r < g->n; r++)

@@ -17,6 +17,8 @@ random_asked(void)
 	struct gpu_asked a = { .size = element_sizes[below(4)], .rings = below(below(4) ? 40 : GPU_FLAGS + 1),
 	    .n_ranks = 1 + below(16), .blocks = 1 + below(300), .ring_bytes = (size_t)(256 + below(4000)) * KIB,
 	    .packet_bytes = below(4) ? (size_t)(128 + below(500)) * KIB : 0 };
+	a.line_bytes = a.packet_bytes && below(2) ? (size_t)(128 + below(2000)) * KIB : 0;
+	a.protocol = (enum gpu_protocol)(below(2) ? GPU_CHOSEN : below(GPU_FLAGS_ALONE + 1));
 	a.longest = (int64_t)below(1 << (1 + below(30)));
 	a.moved = a.longest * (1 + below(8));
 	a.message = a.moved * a.size;
@@ -39,8 +41,16 @@ random_asked(void)
 static bool
 packets_fit(const struct gpu_asked *a, const struct gpu_sizes *s, int64_t strip, int64_t shares)
 {
+	if (a->protocol == GPU_CHOSEN && a->chunk_bytes)
+		return false;
+	if (s->lines)
+		return s->lines == (int64_t)a->packet_bytes && s->packet_share % GPU_LINE == 0
+		    && s->packet_share * shares <= (int64_t)a->line_bytes
+		    && (strip * a->size + 119) / 120 * 128 + 128 <= s->packet_share
+		    && (a->protocol == GPU_LINES || (a->protocol == GPU_CHOSEN && a->message <= 2 * MIB));
 	return s->packet_share % 16 == 0 && s->packet_share * shares <= (int64_t)a->packet_bytes
-	    && (1 + (strip * a->size + 7) / 8) * 16 <= s->packet_share && a->message <= 256 * KIB && !a->chunk_bytes;
+	    && (1 + (strip * a->size + 7) / 8) * 16 <= s->packet_share
+	    && (a->protocol == GPU_PACKETS || (a->protocol == GPU_CHOSEN && a->message <= 256 * KIB));
 }
 
 static bool

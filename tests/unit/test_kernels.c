@@ -95,7 +95,7 @@ random_job(void)
 		if (coll == ALLTOALL && plan->n_parts == 1 && below(2))
 			list[i] = uneven_call(g, plan, type);
 		else
-			list[i] = new_call(g, plan, type, below(blinkAvg + 2), random_count(), below(2), -1);
+			list[i] = new_call(g, plan, type, below(blinkAvg + 2), random_count(), GPU_PACKETS + below(3), -1);
 	}
 	bool good = run_same(g, list, CALLS);
 	gpus_free(g);
@@ -106,7 +106,7 @@ random_job(void)
 /* The root of a broadcast, whose values all fit into its readers' slots, ends two calls before they make their first,
  * and no more: the third has the memory of the first. */
 static bool
-root_alone(bool packets)
+root_alone(int protocol)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
@@ -114,7 +114,7 @@ root_alone(bool packets)
 	const struct plan *plan = built_in_plan(&ctx, g, BROADCAST, false);
 	struct call *list[CALLS];
 	for (int i = 0; i < CALLS; i++)
-		list[i] = new_call(g, plan, blinkFloat32, blinkSum, 7, packets, 0);
+		list[i] = new_call(g, plan, blinkFloat32, blinkSum, 7, protocol, 0);
 	rounds_alone = 2000;
 	bool good = run_same(g, list, CALLS) && calls_alone == 2;
 	rounds_alone = 0;
@@ -133,8 +133,8 @@ all_threads_of_block(void)
 	struct gpus *g = gpus_new(2);
 	const struct plan *plan = built_in_plan(&ctx, g, ALLREDUCE, false);
 	int base = n_regions;
-	for (int packets = 0; packets < 2; packets++) {
-		struct call *c = new_call(g, plan, blinkFloat32, blinkAvg + 2, 100 + below(1000), packets, 1);
+	for (int protocol = GPU_PACKETS; protocol <= GPU_FLAGS_ALONE; protocol++) {
+		struct call *c = new_call(g, plan, blinkFloat32, blinkAvg + 2, 100 + below(1000), protocol, 1);
 		c->threads = GPU_THREADS;
 		good = run_same(g, &c, 1) && good;
 		n_regions = base;
@@ -146,7 +146,7 @@ all_threads_of_block(void)
 
 /* Every type with every operation, long and short. */
 static bool
-all_types(bool packets)
+all_types(int protocol)
 {
 	bool good = true;
 	Ctx ctx;
@@ -156,7 +156,7 @@ all_types(bool packets)
 	int base = n_regions;
 	for (int type = 0; type <= blinkFloat8e5m2; type++)
 		for (int op = 0; op <= blinkAvg + 1; op++) {
-			struct call *c = new_call(g, plan, type, op, 300 + below(100), packets, -1);
+			struct call *c = new_call(g, plan, type, op, 300 + below(100), protocol, -1);
 			good = run_same(g, &c, 1) && good;
 			n_regions = base;
 		}
@@ -189,13 +189,13 @@ switched_job(void)
 
 /* Rank 1 makes another call: its signature is another, or, where `missing`, it makes none, and the host stops all. */
 static bool
-run_wrong(bool packets, int turns, bool missing)
+run_wrong(int protocol, int turns, bool missing)
 {
 	Ctx ctx;
 	ctx_init(&ctx);
 	struct gpus *g = gpus_new(3);
 	const struct plan *plan = built_in_plan(&ctx, g, ALLREDUCE, false);
-	struct call *right = new_call(g, plan, blinkFloat32, blinkSum, 500, packets, turns);
+	struct call *right = new_call(g, plan, blinkFloat32, blinkSum, 500, protocol, turns);
 	struct call *call[MAX_RANKS][CALLS] = { { right }, { right }, { right } };
 	uint64_t deadline = virtual_gpu_time() + 20 * UINT64_C(1000000000);
 	bool named[3] = { false, true, false };
@@ -248,6 +248,24 @@ uneven_differs(void)
 /* ---- the program ---- */
 
 static bool
+another_call(int protocol)
+{
+	return run_wrong(protocol, 0, false);
+}
+
+static bool
+no_call(int protocol)
+{
+	return run_wrong(protocol, 0, true);
+}
+
+static bool
+of_protocols(bool (*what)(int protocol))
+{
+	return what(GPU_PACKETS) && what(GPU_LINES) && what(GPU_FLAGS_ALONE);
+}
+
+static bool
 times(int n, bool (*what)(void))
 {
 	bool good = true;
@@ -262,10 +280,11 @@ main(int argc, char **argv)
 	int jobs = quick_check() ? 2 : argc > 2 ? atoi(argv[2]) / 3 : 10;
 	state = chance = argc > 1 ? (uint64_t)atoi(argv[1]) : 1;
 	alarm(300);
-	ok(all_types(false), "every type and operation, by flags");
-	ok(all_types(true), "every type and operation, by packets");
+	ok(all_types(GPU_FLAGS_ALONE), "every type and operation, by flags");
+	ok(all_types(GPU_PACKETS), "every type and operation, by packets");
+	ok(all_types(GPU_LINES), "every type and operation, by lines");
 	ok(all_threads_of_block(), "as many threads as on a GPU");
-	ok(root_alone(false) && root_alone(true), "a root waits for the readers of the call before the last");
+	ok(of_protocols(root_alone), "a root waits for the readers of the call before the last");
 	uneven = true;
 	ok(times(jobs, random_job), "calls of random plans, one after the other");
 	ok(times(jobs, switched_job), "calls by a switch that adds and copies");
@@ -276,11 +295,10 @@ main(int argc, char **argv)
 	ok(times(jobs, switched_job), "calls by a switch, where stores are seen late");
 	ok(times(jobs, messages), "messages, where stores are seen late");
 	weak = false;
-	ok(run_wrong(false, 0, false) && run_wrong(true, 0, false) && run_wrong(false, 1, false),
-	    "a rank in another call: all end, and somebody says who");
+	ok(of_protocols(another_call) && run_wrong(GPU_FLAGS_ALONE, 1, false), "a rank in another call: all end, and somebody says who");
 	ok(messages_differ(), "a message of another length: all end");
 	ok(times(jobs, uneven_differs), "a block of another length: all end");
-	ok(run_wrong(false, 0, true) && run_wrong(true, 0, true) && run_wrong(false, 1, true),
+	ok(of_protocols(no_call) && run_wrong(GPU_FLAGS_ALONE, 1, true),
 	    "a rank that does not come is named, and who waits for it can be stopped");
 	free_fibers();
 	return end_tests();

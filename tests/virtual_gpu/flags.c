@@ -14,7 +14,7 @@ static struct {
 	_Atomic uint64_t sent, landed;	/* so far */
 	struct under_way {
 		int64_t due;
-		char *at, value[8];
+		char *at, value[LINE_BYTES];
 		unsigned bytes;
 	} flag[MOST];
 } queue = { .lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER };

@@ -5,7 +5,7 @@
 #include "streams.h"
 #include "twin.h"
 
-enum { SHARED_BYTES = 48 << 10, PARAMETER_BYTES_MOST = 4096, THREADS_MOST = 1024 };
+enum { LINE_BYTES = 128, SHARED_BYTES = 48 << 10, PARAMETER_BYTES_MOST = 4096, THREADS_MOST = 1024 };
 
 struct grid {
 	struct grid *next;		/* of those whose blocks wait for room on the device */
@@ -43,7 +43,7 @@ struct block {
 void block_start(struct grid *grid, unsigned number);
 void block_ended(struct block *block);
 
-/* At once, relaxed: 1, 2, 4 or 8 bytes, aligned. */
+/* At once, relaxed: 1, 2, 4 or 8 bytes, aligned. Of 16 to LINE_BYTES the last 8, which are a flag, come last. */
 void store_bytes(char *to, const char *from, unsigned bytes);
 
 /* ---- flags.c ---- */

@@ -52,7 +52,7 @@ enum {
 struct late {
 	char *at;
 	unsigned bytes;
-	char value[8];
+	char value[LINE_BYTES];
 };
 
 struct early {
@@ -182,6 +182,18 @@ draw(struct runner *r, unsigned n)
 	return (r->random >> 11) % n;
 }
 
+/* The last word is stored last. */
+static void
+store_line(char *to, const char *from, unsigned bytes)
+{
+	uint64_t word[LINE_BYTES / 8];
+	unsigned last = bytes / 8 - 1;
+	memcpy(word, from, bytes);
+	for (unsigned i = 0; i < last; i++)
+		__atomic_store_n((uint64_t *)to + i, word[i], STORES);
+	__atomic_store_n((uint64_t *)to + last, word[last], __ATOMIC_RELEASE);
+}
+
 void
 store_bytes(char *to, const char *from, unsigned bytes)
 {
@@ -195,7 +207,8 @@ store_bytes(char *to, const char *from, unsigned bytes)
 	case 1: PUT(uint8_t); break;
 	case 2: PUT(uint16_t); break;
 	case 4: PUT(uint32_t); break;
-	default: PUT(uint64_t);
+	case 8: PUT(uint64_t); break;
+	default: store_line(to, from, bytes);
 	}
 #undef PUT
 }
@@ -342,7 +355,7 @@ pay(struct runner *r, size_t *bytes, bool writes)
 static char *
 bytes_at(struct runner *r, const void *at, unsigned bytes, bool writes, int *owner)
 {
-	if (bytes == 0 || (bytes & (bytes - 1)) || bytes > 16 || (uintptr_t)at % bytes)
+	if (bytes == 0 || (bytes & (bytes - 1)) || bytes > LINE_BYTES || (uintptr_t)at % bytes)
 		fail(r, CUDA_ERROR_MISALIGNED_ADDRESS);
 	CUresult error = memory_access(r->c->device, at, bytes, writes, false, &r->cache, owner);
 	if (error != CUDA_SUCCESS)
@@ -418,6 +431,46 @@ void
 virtual_gpu_store_flag(void *to, const void *from, unsigned bytes)
 {
 	store(self, to, from, bytes, true);
+}
+
+void
+virtual_gpu_load_line(const void *from, void *to, unsigned bytes)
+{
+	struct runner *r = self;
+	int owner;
+	unsigned flag = bytes - 8;
+	uint64_t number;
+	const char *at = bytes_at(r, from, bytes, false, &owner);
+	if (owner != HOST)
+		watch_load(&r->watch, at + flag);
+	forget_early(r, from, bytes);
+	number = __atomic_load_n((const uint64_t *)(at + flag), __ATOMIC_ACQUIRE);
+	memcpy((char *)to + flag, &number, sizeof number);
+	for (unsigned i = 0; i < flag; i += 8)
+		get((char *)to + i, at + i, 8);
+	see_own(r, to, at, bytes);
+}
+
+void
+virtual_gpu_store_line(void *to, const void *from, unsigned bytes)
+{
+	struct runner *r = self;
+	int owner;
+	char *at = bytes_at(r, to, bytes, true, &owner);
+	bool elsewhere = owner != r->c->device;
+	int64_t after = elsewhere ? cost_ns(COST_FLAG) : 0;
+	forget_early(r, to, bytes);
+	if (owner != HOST && link_loses(r->c->device, owner))
+		return;
+	watch_end(&r->watch);
+	if (after > 0)
+		r->flag = flag_send(at, from, bytes, after);
+	else if (r->weak && elsewhere)
+		keep(r, at, from, bytes);
+	else {
+		store_bytes(at, from, bytes);
+		memory_stored(at, bytes);
+	}
 }
 
 /* The bytes of all members; in the weak mode, too, loads come in order with what the thread itself has loaded early. */

@@ -52,6 +52,11 @@ void virtual_gpu_store(void *to, const void *from, unsigned bytes);
 /* The same of a flag, or of data that have one with them: elsewhere they are seen later (VIRTUAL_GPU_FLAG). */
 void virtual_gpu_store_flag(void *to, const void *from, unsigned bytes);
 
+/* 16 or 128 bytes of which the last 8 are a flag: who loads the flag by the second has what was stored with it by the
+ * first, as of what a warp stores at once. */
+void virtual_gpu_store_line(void *to, const void *from, unsigned bytes);
+void virtual_gpu_load_line(const void *from, void *to, unsigned bytes);
+
 /* What a switch does with an address of a multicast object: `how` of multimem.ld_reduce ("add.u32",
  * "add.acc::f32.f16x2") over 4 or 8 bytes of all members' memory, and over 16 as a vector (.v4); a store of 16 bytes to
  * all of it. Other accesses of such addresses end the thread, and these of other addresses. */

@@ -11,7 +11,12 @@
 #define BLINK_KERNELS_COLLECTIVE_H
 
 #include "kernels/flags.h"
+#if HAS_LINES
+#include "kernels/lines.h"
+#else
 #include "kernels/packets.h"
+#define move_lines move_packets
+#endif
 
 /* Strips of tasks, and a share of the own block, which comes last. Whatever the number of the call. */
 FN void
@@ -68,7 +73,7 @@ run_packets(struct block *b, enum operation op, struct waiting *w)
 			place_packets(b, s);
 			barrier();
 		}
-		if (!move_packets(b, s, op, w))
+		if (!(b->call.lines ? move_lines(b, s, op, w) : move_packets(b, s, op, w)))
 			return false;
 	}
 	return true;

@@ -22,17 +22,55 @@ packet_of(uint32_t data0, uint32_t data1, uint64_t number)
 	return v;
 }
 
-/* While a packet is waited for: false, where the call will not go on, or the source is in another one. */
+/* The last vector of a line (lines.h): 8 bytes of data, and the number. */
+FN bool
+tail_is_there(const struct vector *v, uint64_t number)
+{
+	return (v->w[2] | (uint64_t)v->w[3] << 32) == number;
+}
+
+FN struct vector
+tail_of(uint32_t data0, uint32_t data1, uint64_t number)
+{
+	struct vector v = { { data0, data1, (uint32_t)number, (uint32_t)(number >> 32) } };
+	return v;
+}
+
+/* ---- heads: which call it is ---- */
+
+/* The first packet of a strip, or the last vector of its first line. */
+FN void
+store_head(const struct block *b, char *at)
+{
+	uint32_t low = (uint32_t)b->call.signature, high = (uint32_t)(b->call.signature >> 32);
+	if (b->call.lines)
+		store_tail(at + GPU_LINE - VECTOR, tail_of(low, high, b->number));
+	else
+		store16_fresh(at, packet_of(low, high, b->number));
+}
+
+/* Is it there? *fits: it is this call's. */
+FN bool
+look_at_head(const struct block *b, const char *at, bool *fits)
+{
+	struct vector v = b->call.lines ? load_tail(at + GPU_LINE - VECTOR) : load16_fresh(at);
+	*fits = (v.w[0] | (uint64_t)v.w[b->call.lines ? 1 : 2] << 32) == b->call.signature;
+	return b->call.lines ? tail_is_there(&v, b->number) : packet_is_there(&v, b->number);
+}
+
+/* While something is waited for: false, where the call will not go on, or the source is in another one. */
 FN bool
 may_wait(const struct block *b, const struct strip *s, int l, struct waiting *w)
 {
 	struct lane lane = lane_of(b, s, l);
-	struct vector first = load16_fresh(b->place[l]);
+	bool fits;
 	still_waits(b->call.status, w, lane.peer);
-	if (packet_is_there(&first, b->number) && (first.w[0] | (uint64_t)first.w[2] << 32) != b->call.signature)
+	if (look_at_head(b, b->place[l], &fits) && !fits)
 		peer_differs(b->call.status, lane.peer);
 	return load4_fresh(&b->call.status->stop) == 0;
 }
+
+/* ---- packets ---- */
 
 /* Packet i of the sources l up to l + n: several are under way at once. */
 FN bool
@@ -102,10 +140,9 @@ move_packet(const struct block *b, const struct strip *s, int64_t i, int64_t byt
 FN void
 place_lane(struct block *b, const struct strip *s, int l, const struct lane *lane)
 {
-	uint64_t sign = b->call.signature;
 	b->place[l] = lane->data;
 	if (l >= s->n_from) {
-		store16_fresh(lane->data, packet_of((uint32_t)sign, (uint32_t)(sign >> 32), b->number));
+		store_head(b, lane->data);
 		leave_pending(b, s, l - s->n_from, lane);
 	}
 }
@@ -124,10 +161,14 @@ FN bool
 publishers_agree(const struct block *b, const struct strip *s, struct waiting *w)
 {
 	for (int l = (int)this_thread_from_last(); l < s->n_from; l += (int)all_threads()) {
-		struct vector p[SOURCES_AT_ONCE];
-		if (!load_packets(b, s, l, 1, 0, w, p))
-			return false;
-		if ((p[0].w[0] | (uint64_t)p[0].w[2] << 32) != b->call.signature) {
+		bool fits = true;
+		for (int polls = 1; !look_at_head(b, b->place[l], &fits); polls++) {
+			if (polls % POLLS == 0 && !may_wait(b, s, l, w))
+				return false;
+			pause_thread();
+		}
+		waits_no_more(b->call.status, w);
+		if (!fits) {
 			peer_differs(b->call.status, lane_of(b, s, l).peer);
 			return false;
 		}

@@ -51,6 +51,7 @@ struct vector {
 #else
 #define HAS_ACQUIRE 0
 #endif
+#define HAS_LINES HAS_ACQUIRE
 
 #define SPECIAL(name, what) \
 	FN unsigned name(void) \
@@ -96,6 +97,18 @@ barrier_of(int number, unsigned threads)
 {
 	asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory");
 }
+
+#if HAS_LINES
+/* All threads of the warp have come here. Does any say yes? */
+FN bool
+warp_any(bool yes)
+{
+	int any;
+	asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.s32 %0, 1, 0, p; }"
+		     : "=r"(any) : "r"((int)yes) : "memory");
+	return any != 0;
+}
+#endif
 
 /* A number in memory of the block that one thread counts on: what it has stored, or met at a barrier, is seen by who
  * has seen the number. */
@@ -215,6 +228,9 @@ store16_fresh(void *to, struct vector v)
 	asm volatile("st.volatile.global.v2.u64 [%0], {%1, %2};" :: "l"(to), "l"(low), "l"(high));
 }
 
+#define load_tail load16_fresh
+#define store_tail store16_fresh
+
 /* T: of the register, which for a byte is wider. */
 #define ACCESS(bytes, T, letter, type) \
 	FN T load##bytes(const void *from) \
@@ -290,6 +306,8 @@ pause_thread(void)
 
 #define UNROLLED
 #define NOT_UNROLLED
+#define HAS_LINES 1
+#define warp_any(yes) (yes)
 
 /* Answers of barriers: the third before is cleared by everyone who has passed the one after it. */
 struct answers {
@@ -380,6 +398,21 @@ FN void
 store16_fresh(void *to, struct vector v)
 {
 	virtual_gpu_store_flag(to, &v, sizeof v);
+}
+
+/* The last vector of a line. */
+FN struct vector
+load_tail(const void *from)
+{
+	struct vector v;
+	virtual_gpu_load_line(from, &v, sizeof v);
+	return v;
+}
+
+FN void
+store_tail(void *to, struct vector v)
+{
+	virtual_gpu_store_line(to, &v, sizeof v);
 }
 
 #endif

@@ -153,7 +153,7 @@ load_lane(const struct block *b, const struct strip *s, int l)
 	const struct gpu_lane *at = lane_at(b, s, l);
 	int64_t strip = (int64_t)load4(&at->lane) * c->width + s->number, half = (int64_t)(b->number & 1);
 	struct gpu_flag *ready = (struct gpu_flag *)load8(&at->pair.ready) + strip;
-	char *data = (char *)load8(c->slots ? &at->pair.ring[half] : &at->pair.packets[half]);
+	char *data = (char *)load8(c->slots ? &at->pair.ring[half] : &at->pair.packets[half]) + c->lines;
 	struct lane lane;
 	lane.peer = (int32_t)load4(&at->peer);
 	lane.ready = &ready->value;
