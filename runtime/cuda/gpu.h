@@ -41,8 +41,8 @@ struct gpu_peer {
 };
 
 /* What is where in a region, of which each rank of the server has a part. Sizes of pairs are the same on all servers;
- * where there are several, packet_bytes and line_bytes are 0: a call has one protocol on all ranks, and packets cross no
- * network. */
+ * where there are several, packet_bytes and line_bytes are 0: a call has one protocol on all ranks, and neither
+ * crosses a network. */
 struct gpu_layout {
 	int n_local;
 	size_t ring_bytes, packet_bytes, line_bytes;	/* of a half of a pair */
@@ -96,7 +96,7 @@ struct gpu {
 	struct gpu_layout layout;
 	char *own[2];			/* this rank's region, by route; NULL: none */
 	struct gpu_peer *peer;		/* of each rank of the communicator */
-	unsigned char *has_lines;	/* of each pair: the first rank may send lines to the second, as far as it knows */
+	unsigned char *has_lines;	/* of each pair: the first rank says that they may have lines */
 	enum gpu_protocol protocol;	/* as asked */
 	struct gpu_state *state;	/* in memory of the GPU */
 	struct gpu_status *status;	/* in host memory, at the same address for the GPU */

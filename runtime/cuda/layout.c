@@ -1,8 +1,8 @@
 /* What is where in a region, and in memory of the host for ranks on other servers. */
 #include "cuda/relay.h"
 
-/* Of what belongs to a peer: flags, packets and lines, rings, whose halves are one window of copies, and slots of messages. All
- * begin at multiples of LINE_BYTES. */
+/* Of what belongs to a peer: flags, packets and lines, rings, whose halves are one window of copies, and slots of
+ * messages. All begin at multiples of LINE_BYTES. */
 enum {
 	LINE_BYTES = 128,
 	READY_AT = 0,

@@ -220,8 +220,8 @@ has_memory(const struct gpu *g, const struct gpu_routes *routes, int peer)
 	    && reach_between(g, routes, g->self->rank, peer) == GPU_REACH_DIRECT;
 }
 
-/* Does NVLink connect them? It alone has atomic operations of its own. Of a GPU that this process does not see nothing is
- * known. */
+/* Does NVLink connect them? It alone has atomic operations of its own. Of a GPU that this process does not see nothing
+ * is known. */
 static bool
 is_whole(struct gpu *g, const struct gpu_who *mine, const struct gpu_who *peer, struct blink_error *err)
 {

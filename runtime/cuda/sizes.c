@@ -20,10 +20,10 @@
  * for half of the time.
  *
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
- * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most.
- *
- * Lines have a 15th more, and no need for fences either: they win from there up to where a message takes less time with
- * chunks, whose threads need not look at every line, some MiB.
+ * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most. Lines carry a 15th
+ * more than the data, and need no fence either. On an H100 they take as long as packets up to 64 KiB, and half the
+ * time of chunks from 512 KiB to 2 MiB; from 4 MiB on chunks take less, since a block's threads look at each line
+ * where they are told of a chunk once.
  *
  * Chunks: a strip of S bytes over d hops in chunks of c takes the time of S / c + d - 1 chunks, since the last hop
  * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are
@@ -46,10 +46,10 @@
 
 enum {
 	PACKET_MESSAGE = 256 << 10,	/* bytes: the longest that goes by packets */
-	PACKET_MESSAGE_LINES = 16 << 10,	/* the same where there are lines */
+	PACKET_MESSAGE_LINES = 64 << 10,	/* the same where there are lines */
 	PACKET_STRIP = 4 << 10,		/* bytes that are worth a strip: 8 for each of 512 threads */
 	LINE_MESSAGE = 2 << 20,
-	LINE_STRIP = 8 << 10,		/* one vector for each */
+	LINE_STRIP = 2 * GPU_LINE_DATA * GPU_THREADS / 16,	/* a vector of each thread */
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
 	HUB_STRIPS = 6,			/* of a hub, each with a block of its own, that are enough */

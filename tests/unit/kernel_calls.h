@@ -375,9 +375,10 @@ call_holds(const struct call *c)
 		if (kept && !memcmp(c->recv[r], c->want[r], c->received[r]))
 			continue;
 		printf("# %s of %d ranks: rank %d %s: %s count %lld width %d slots %d turns %d chunk %lld blocks %u "
-		    "threads %u in place %d lines %d\n", collective_name(c->plan->coll), c->plan->n, r,
+		    "threads %u in place %d%s\n", collective_name(c->plan->coll), c->plan->n, r,
 		    kept ? "has other values" : "sent buffer changed", c->kernel->name, (long long)c->count,
-		    g->width, g->slots, g->turns, (long long)g->chunk, c->blocks[r], c->threads, c->in_place[r], g->lines != 0);
+		    g->width, g->slots, g->turns, (long long)g->chunk, c->blocks[r], c->threads, c->in_place[r],
+		    g->lines ? " lines" : "");
 		return false;
 	}
 	return true;

@@ -95,7 +95,8 @@ random_job(void)
 		if (coll == ALLTOALL && plan->n_parts == 1 && below(2))
 			list[i] = uneven_call(g, plan, type);
 		else
-			list[i] = new_call(g, plan, type, below(blinkAvg + 2), random_count(), GPU_PACKETS + below(3), -1);
+			list[i] = new_call(g, plan, type, below(blinkAvg + 2), random_count(),
+			    GPU_PACKETS + below(3), -1);
 	}
 	bool good = run_same(g, list, CALLS);
 	gpus_free(g);
@@ -295,7 +296,8 @@ main(int argc, char **argv)
 	ok(times(jobs, switched_job), "calls by a switch, where stores are seen late");
 	ok(times(jobs, messages), "messages, where stores are seen late");
 	weak = false;
-	ok(of_protocols(another_call) && run_wrong(GPU_FLAGS_ALONE, 1, false), "a rank in another call: all end, and somebody says who");
+	ok(of_protocols(another_call) && run_wrong(GPU_FLAGS_ALONE, 1, false),
+	    "a rank in another call: all end, and somebody says who");
 	ok(messages_differ(), "a message of another length: all end");
 	ok(times(jobs, uneven_differs), "a block of another length: all end");
 	ok(of_protocols(no_call) && run_wrong(GPU_FLAGS_ALONE, 1, true),

@@ -11,9 +11,9 @@
  *	line 0	vectors 0 to 6, first half of vector 14, number
  *	line 1	vectors 7 to 13, second half of vector 14, number
  *
- * A warp takes four lines at a time, or where all warps have as many, AT_ONCE times four. It polls those of each source,
- * and stores at once what it makes of them. Warps meet only at the ends of a strip. As with packets, nobody waits in a
- * circle. A thread of a twin takes a line whole. */
+ * A warp takes four lines at a time, or where all warps have as many, AT_ONCE times four. It polls those of each
+ * source, and stores at once what it makes of them. Warps meet only at the ends of a strip. As with packets, nobody
+ * waits in a circle. A thread of a twin takes a line whole. */
 #ifndef BLINK_KERNELS_LINES_H
 #define BLINK_KERNELS_LINES_H
 
@@ -50,7 +50,7 @@ data_at(int first, int u)
 {
 	int line = ON_GPU ? (int)(this_thread() % WARP / (LINE_LAST + 1)) : 0, place = place_in_line(u);
 	int second = (first + line) % 2, two = (first + line) / 2 * TWO_LINES + (ON_GPU ? u * WARP_DATA : 0);
-	return place < LINE_LAST ? two + (second * LINE_LAST + place) * VECTOR : two + 2 * LINE_LAST * VECTOR + 8 * second;
+	return two + (place < LINE_LAST ? (second * LINE_LAST + place) * VECTOR : 2 * LINE_LAST * VECTOR + 8 * second);
 }
 
 /* n times four lines, of a lane whose lines begin there. */

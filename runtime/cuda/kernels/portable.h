@@ -104,7 +104,7 @@ FN bool
 warp_any(bool yes)
 {
 	int any;
-	asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.s32 %0, 1, 0, p; }"
+	asm volatile("{ .reg .pred p; setp.ne.s32 p, %1, 0; vote.sync.any.pred p, p, -1; selp.s32 %0, 1, 0, p; }"
 		     : "=r"(any) : "r"((int)yes) : "memory");
 	return any != 0;
 }
