@@ -305,16 +305,19 @@ $(B)/src/verb/report/html.o: $(B)/gen/report_page.h
 
 # The sources of the kernels, for code that is complete (src/format/cu_kernel.c), and a mark of what they are, which libblink
 # compares: a module of other sources could have another protocol.
-KERNEL_TEXT = $(addprefix runtime/, include/blink_float.h include/blink_types.h cuda/device.h cuda/kernels/portable.h \
-	cuda/kernels/element.h $(addprefix cuda/kernels/, block.h strips.h pass.h flags.h packets.h collective.h) \
-	cuda/kernels/entry.h cuda/kernels/generated.h)
+KERNEL_TEXT_types = $(addprefix runtime/include/, blink_float.h blink_types.h)
+KERNEL_TEXT_portable = $(addprefix runtime/cuda/, device.h kernels/portable.h)
+KERNEL_TEXT_element = runtime/cuda/kernels/element.h
+KERNEL_TEXT_collective = $(addprefix runtime/cuda/kernels/, block.h strips.h pass.h flags.h packets.h lines.h collective.h \
+	entry.h generated.h)
+KERNEL_TEXTS = types portable element collective
+KERNEL_TEXT = $(foreach t, $(KERNEL_TEXTS), $(KERNEL_TEXT_$t))
 $(B)/gen/kernel_text.h: $(KERNEL_TEXT) Makefile $(B)/flags
 	@mkdir -p $(@D)
 	$(call say,  GEN     $@)printf '#define KERNEL_MARK "blink_kernels_%s_"\n' $$(cat $(KERNEL_TEXT) | cksum | cut -d' ' -f1) >$(@D)/kernel_mark.h
-	$(Q){ echo '#include "kernel_mark.h"'; $(foreach t, types:1$(comma)2 portable:3$(comma)4 element:5 collective:6$(comma)7$(comma)8$(comma)9$(comma)10$(comma)11$(comma)12$(comma)13, \
-		printf '\nstatic const char kernel_text_%s[] =\n' $(firstword $(subst :, ,$t)) && \
-		sed '/^#include "\(kernels\|cuda\|blink_\)/d; s/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' \
-			$(foreach i, $(subst $(comma), ,$(lastword $(subst :, ,$t))), $(word $i, $(KERNEL_TEXT))) && echo ';' &&) :; } >$@.new
+	$(Q){ echo '#include "kernel_mark.h"'; $(foreach t, $(KERNEL_TEXTS), printf '\nstatic const char kernel_text_%s[] =\n' $t && \
+		sed '/^#include "\(kernels\|cuda\|blink_\)/d; s/\\/\\\\/g; s/"/\\"/g; s/^/"/; s/$$/\\n"/' $(KERNEL_TEXT_$t) && \
+		echo ';' &&) :; } >$@.new
 	$(Q)mv $@.new $@
 $(B)/src/format/cu_kernel.o $(B)/runtime/cuda/generated.o: $(B)/gen/kernel_text.h
 

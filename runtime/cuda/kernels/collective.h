@@ -11,12 +11,7 @@
 #define BLINK_KERNELS_COLLECTIVE_H
 
 #include "kernels/flags.h"
-#if HAS_LINES
 #include "kernels/lines.h"
-#else
-#include "kernels/packets.h"
-#define move_lines move_packets
-#endif
 
 /* Strips of tasks, and a share of the own block, which comes last. Whatever the number of the call. */
 FN void

@@ -19,6 +19,10 @@
 
 #include "kernels/packets.h"
 
+#if !HAS_LINES
+#define move_lines move_packets
+#else
+
 enum {
 	TWO_LINES = 2 * GPU_LINE_DATA,
 	LINE_LAST = GPU_LINE / VECTOR - 1,	/* a line's last vector has the number */
@@ -273,5 +277,7 @@ move_lines(struct block *b, const struct strip *s, enum operation op, struct wai
 }
 
 #undef OF_LINES
+
+#endif
 
 #endif
