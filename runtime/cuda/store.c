@@ -12,16 +12,15 @@
  * closes.
  *
  * Streams. They share the connections of a device to the host, of which there are 8 unless CUDA_DEVICE_MAX_CONNECTIONS
- * says otherwise. What is behind a kernel in one stream holds up other streams of that connection. So the library has
- * one stream on a device, whose work is short and waits for nobody, with the highest priority: streams of another
- * priority have other connections. */
+ * says otherwise, whatever their priority. What waits behind a kernel in one stream holds up other streams of that
+ * connection. So the library has one stream on a device, whose work is short and waits for nobody. */
 #include "cuda/gpu.h"
 #include "support/error.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { KEPT = 64 << 20, LARGE_SLAB = 8 << 20, SMALL_SLAB = 128 << 10, ALIGNED = 256, HIGHEST = -100 };
+enum { KEPT = 64 << 20, LARGE_SLAB = 8 << 20, SMALL_SLAB = 128 << 10, ALIGNED = 256 };
 
 /* Memory of the host: one allocation has several, the first of which is freed. */
 struct piece {
@@ -205,9 +204,9 @@ close_store(struct gpu *g, struct store *s, bool entered)
 static int
 open_store(struct gpu *g, struct store *s, struct blink_error *err)
 {
-	if (driver_check(g->d, g->d->stream_create_priority(&s->stream, CU_STREAM_NON_BLOCKING, HIGHEST), err,
-	    "make a stream") != blinkSuccess || open_pool(g, s, err) != blinkSuccess
-	    || !allocate(g, s, LARGE_SLAB, err) || !allocate(g, s, SMALL_SLAB, err))
+	if (driver_check(g->d, g->d->stream_create(&s->stream, CU_STREAM_NON_BLOCKING), err, "make a stream")
+	    != blinkSuccess || open_pool(g, s, err) != blinkSuccess || !allocate(g, s, LARGE_SLAB, err)
+	    || !allocate(g, s, SMALL_SLAB, err))
 		close_store(g, s, true);
 	return err->code;
 }

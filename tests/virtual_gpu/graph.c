@@ -147,7 +147,7 @@ run_chain(void *arg)
 		const struct node *node = &g->node[i];
 		for (int k = 0; k < node->before.n; k++)
 			moment_wait(&replay->done[node->before.node[k]], replay->gone);
-		operation_run(node->operation, node->c, replay->gone);
+		operation_run(node->operation, node->c, replay->gone, NULL);
 		moment_reach(&replay->done[i]);
 	}
 	moment_reach(&link->ended);

@@ -2,22 +2,21 @@
  * the legacy stream, of a graph's last launch - then executes its operation, and then its own moment is reached. All
  * order between streams is made of moments: an event is the moment of the item that recorded it.
  *
- * A device has few connections to the host (CUDA_DEVICE_MAX_CONNECTIONS), which its streams take in turn as they are
- * made. What streams of one connection do is in the order in which it was asked for, as on a GPU, where it is so after
- * an event, which waits for the kernel before it. Streams of each priority have connections of their own: a GPU knows
- * of priorities by the queues in which work is. */
+ * A device has few connections to the host (CUDA_DEVICE_MAX_CONNECTIONS), which its streams, of whatever priority, take
+ * in turn as they are made. What streams of one connection do begins in the order in which it was asked for: a kernel
+ * that is at work holds up nobody, but what waits behind it in its stream does. An H100 was seen to do so. */
 #include "streams.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32, PRIORITIES = 6 };
+enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32 };
 
-/* Of each device, and each priority, 0 to -5: streams so far, and the last item of each connection. */
+/* Of each device: streams so far, and when the last item of each connection begins. */
 static struct {
 	unsigned streams;
 	struct moment *last[CONNECTIONS_MOST];
-} connections[DEVICES_MOST][PRIORITIES];
+} connections[DEVICES_MOST];
 
 struct stream *all_streams;
 _Thread_local struct work work_now;
@@ -37,7 +36,7 @@ work_lost(const struct context *c, const _Atomic bool *gone)
 }
 
 void
-operation_run(struct operation *operation, struct context *c, const _Atomic bool *gone)
+operation_run(struct operation *operation, struct context *c, const _Atomic bool *gone, struct moment *begun)
 {
 	if (work_lost(c, gone))
 		return;
@@ -46,6 +45,8 @@ operation_run(struct operation *operation, struct context *c, const _Atomic bool
 	work_now = (struct work){ c, gone, false };
 	for (unsigned turns = 0; operation->ready && !work_lost(c, gone) && !operation->ready(operation); turns++)
 		back_off(turns);
+	if (begun)
+		moment_reach(begun);
 	if (!work_lost(c, gone))
 		operation->run(operation, c);
 	work_now = before;
@@ -71,6 +72,7 @@ item_free(struct item *item)
 	for (int i = 0; i < item->n_after; i++)
 		moment_drop(item->after[i]);
 	free(item->after);
+	moment_drop(item->begun);
 	moment_drop(item->done);
 	operation_free(item->operation);
 	free(item);
@@ -122,8 +124,10 @@ work(void *arg)
 		for (int i = 0; i < item->n_after; i++)
 			moment_wait(item->after[i], &s->gone);
 		if (item->operation)
-			operation_run(item->operation, s->c, &s->gone);
+			operation_run(item->operation, s->c, &s->gone, item->begun);
 		take_off(s);
+		if (!moment_reached(item->begun))
+			moment_reach(item->begun);
 		moment_reach(item->done);
 		item_free(item);
 	}
@@ -152,19 +156,19 @@ wait_for_legacy(struct item *item, const struct stream *s)
 static void
 take_connection(struct item *item, const struct stream *s)
 {
-	struct moment **last = s->connection >= 0 ? &connections[s->c->device][-s->priority].last[s->connection]
-	    : NULL;
-	if (!last)
+	if (s->connection < 0)
 		return;
+	struct moment **last = &connections[s->c->device].last[s->connection];
 	wait_for(item, *last);
 	moment_drop(*last);
-	*last = moment_hold(item->done);
+	*last = moment_hold(item->begun);
 }
 
 struct moment *
 stream_queue(struct stream *s, const struct operation *operation, struct moment *const *after, int n)
 {
 	struct item *item = new_bytes(sizeof *item);
+	item->begun = moment_new();
 	item->done = moment_new();
 	item->operation = operation_copy(operation);
 	for (int i = 0; i < n; i++)
@@ -192,21 +196,20 @@ stream_put(struct stream *s, const struct operation *operation)
 }
 
 static int
-next_connection(const struct context *c, int priority)
+next_connection(const struct context *c)
 {
 	int64_t n = setting("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS);
 	n = n < 1 || n > CONNECTIONS_MOST ? CONNECTIONS : n;
-	return (int)(connections[c->device][-priority].streams++ % n);
+	return (int)(connections[c->device].streams++ % n);
 }
 
 static struct stream *
-stream_new(struct context *c, bool blocking, bool connected, int priority)
+stream_new(struct context *c, bool blocking, bool connected)
 {
 	struct stream *s = new_bytes(sizeof *s);
 	s->c = c;
 	s->blocking = blocking;
-	s->priority = priority;
-	s->connection = connected ? next_connection(c, priority) : -1;
+	s->connection = connected ? next_connection(c) : -1;
 	s->tail = &s->head;
 	s->next = all_streams;
 	all_streams = s;
@@ -219,7 +222,7 @@ legacy_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (s->legacy && s->c == c && !s->destroyed)
 			return s;
-	struct stream *s = stream_new(c, false, true, 0);
+	struct stream *s = stream_new(c, false, true);
 	s->legacy = true;
 	return s;
 }
@@ -230,7 +233,7 @@ thread_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (s->of_thread && s->c == c && !s->destroyed && pthread_equal(s->thread, pthread_self()))
 			return s;
-	struct stream *s = stream_new(c, true, true, 0);
+	struct stream *s = stream_new(c, true, true);
 	s->of_thread = true;
 	s->thread = pthread_self();
 	return s;
@@ -243,7 +246,7 @@ marking_stream(struct context *c)
 	for (struct stream *s = all_streams; s; s = s->next)
 		if (!s->handle && !s->legacy && !s->of_thread && s->c == c && !s->destroyed)
 			return s;
-	return stream_new(c, false, false, 0);
+	return stream_new(c, false, false);
 }
 
 void
@@ -272,13 +275,12 @@ stream_find(CUstream handle, struct context *current, struct stream **out)
 /* ---- calls ---- */
 
 static CUresult
-create(struct context *c, CUstream *stream, unsigned flags, int priority)
+create(struct context *c, CUstream *stream, unsigned flags)
 {
-	priority = priority > 0 ? 0 : priority <= -PRIORITIES ? 1 - PRIORITIES : priority;
 	if (!stream || flags & ~(unsigned)CU_STREAM_NON_BLOCKING)
 		return CUDA_ERROR_INVALID_VALUE;
 	state_lock();
-	struct stream *s = stream_new(c, flags == CU_STREAM_DEFAULT, true, priority);
+	struct stream *s = stream_new(c, flags == CU_STREAM_DEFAULT, true);
 	*stream = s->handle = handle_new(STREAM, s);
 	return state_unlock(CUDA_SUCCESS);
 }
@@ -287,14 +289,15 @@ EXPORT CUresult
 cuStreamCreate(CUstream *stream, unsigned flags)
 {
 	ENTER_CONTEXT(cuStreamCreate, c);
-	return create(c, stream, flags, 0);
+	return create(c, stream, flags);
 }
 
 EXPORT CUresult
 cuStreamCreateWithPriority(CUstream *stream, unsigned flags, int priority)
 {
 	ENTER_CONTEXT(cuStreamCreateWithPriority, c);
-	return create(c, stream, flags, priority);
+	(void)priority;
+	return create(c, stream, flags);
 }
 
 EXPORT CUresult

@@ -72,7 +72,7 @@ struct set {
 
 struct item {
 	struct item *next;
-	struct moment *done;
+	struct moment *begun, *done;
 	struct moment **after;
 	int n_after;
 	struct operation *operation;	/* NULL: of order alone */
@@ -84,8 +84,7 @@ struct stream {
 	struct stream *next;		/* of all */
 	bool legacy;			/* the default stream of its context */
 	bool blocking;			/* in order with the legacy stream */
-	int priority;
-	int connection;			/* of its device, for that priority; -1: none */
+	int connection;			/* of its device; -1: none */
 	pthread_t thread;		/* whose default stream it is */
 	bool of_thread;
 	bool destroyed, running;
@@ -120,8 +119,9 @@ struct work {
 };
 extern _Thread_local struct work work_now;
 
-/* Execute: late by a random time, and when it is ready. Nothing, where the context has failed or *gone. */
-void operation_run(struct operation *operation, struct context *c, const _Atomic bool *gone);
+/* Execute: late by a random time, and when it is ready; then `begun` is reached, unless it is NULL. Nothing, where the
+ * context has failed or *gone. */
+void operation_run(struct operation *operation, struct context *c, const _Atomic bool *gone, struct moment *begun);
 bool work_lost(const struct context *c, const _Atomic bool *gone);
 struct operation *operation_copy(const struct operation *operation);
 void operation_free(struct operation *operation);
