@@ -144,7 +144,8 @@ def results(machine, report):
     job, n = f"{machine.build}/tests/job", str(machine.ranks)
     many = "40" if machine.virtual else "276"
     cases = [(["matrix", "-n", n, "-t", "-c", many, "threads"], {}),
-             (["gpu", "-n", n, "-t", "graph", "streams", "messages", "one_thread"], {})]
+             (["gpu", "-n", n, "-t", "graph", "graph_uneven", "streams", "messages", "one_thread"], {}),
+             (["matrix", "-n", n, "-t", "-c", many, "-m", "20000", "lines"], {"BLINK_PROTOCOL": "lines"})]
     if machine.gpus == 1:   # one process has one default stream, and few queues; processes take turns of some ms
         cases += [(["matrix", "-n", "2", "-c", "40", "processes"], {}),
                   (["gpu", "-n", "2", "graph", "graph_forked", "streams", "messages", "default_stream"], {}),
@@ -224,6 +225,17 @@ def sizes(machine, report):
         perf(machine, report, collective, sweep_words(machine, 64 * KIB), {"BLINK_COPY_ENGINES": "1"}, executor="copy")
 
 
+def protocols(machine, report):
+    """Packets, lines and flags, where each can serve: what else a call has goes by flags."""
+    most = ["-b", "8K", "-e", "4M", "-f", "2"] if not machine.virtual else ["-b", "8K", "-e", "64K", "-f", "8"]
+    few = ["-n", "2", "-w", "1"] if machine.virtual else ["-n", "10", "-w", "3", "--graph", "16"]
+    for collective in "allreduce", "broadcast", "allgather":
+        for protocol in "packets", "lines", "flags":
+            perf(machine, report, collective, most + few, {"BLINK_PROTOCOL": protocol}, table="protocols",
+                 protocol=protocol)
+    return None
+
+
 def planned(machine, report):
     """Schedules of this machine's wiring, beside rings on the same links."""
     if not machine.topology:
@@ -301,8 +313,8 @@ def nccl(machine, report):
     return None if found else "skipped: no nccl-tests: name them by NCCL_TESTS"
 
 
-STEPS = {"look": look, "results": results, "parts": parts, "sizes": sizes, "planned": planned, "chunks": chunks,
-         "generated": generated, "nccl": nccl}
+STEPS = {"look": look, "results": results, "parts": parts, "sizes": sizes, "protocols": protocols, "planned": planned,
+         "chunks": chunks, "generated": generated, "nccl": nccl}
 
 
 # ---- the report ----

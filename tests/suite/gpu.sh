@@ -109,9 +109,9 @@ expect "a built-in schedule has strips for its blocks" grep -q ': 6 blocks, 2 st
 
 if [ "$full" ]; then
 	env -u BLINK_BACKEND -u VIRTUAL_GPU_TOPOLOGY BUILD="$build" CUDA_VISIBLE_DEVICES='' \
-		tests/check_gpu/check_gpu.py --steps results,parts,sizes,planned,generated,chunks >"$work/log" 2>&1 ||
-		not_ok "make check-gpu: $(tail -n 3 "$work/log")"
-	expect "make check-gpu: every step has passed, on virtual GPUs" [ "$(grep -c '\.\.\. passed' "$work/log")" = 6 ]
+		tests/check_gpu/check_gpu.py --steps results,parts,sizes,protocols,planned,generated,chunks \
+		>"$work/log" 2>&1 || not_ok "make check-gpu: $(tail -n 3 "$work/log")"
+	expect "make check-gpu: every step has passed, on virtual GPUs" [ "$(grep -c '\.\.\. passed' "$work/log")" = 7 ]
 	expect "its report has fences and flags" /usr/bin/python3 -c 'import json, sys
 rows = json.load(open(sys.argv[1]))["tables"]["parts"]
 sys.exit({"fence", "barrier", "round trip of a flag", "copy by kernel"} - {row["part"] for row in rows} != set())' \
