@@ -21,9 +21,9 @@
  *
  * Packets carry as many bytes of flags as of data, but need neither fence nor room in a ring: they win as long as a
  * message takes less time to cross a link twice than a fence and a flag take, some 256 KiB at most. Lines carry a 15th
- * more than the data, and need no fence either. On an H100 they take as long as packets up to 64 KiB, and half the
- * time of chunks from 512 KiB to 2 MiB; from 4 MiB on chunks take less, since a block's threads look at each line
- * where they are told of a chunk once.
+ * more than the data, and need no fence either. On an H100 they take as long as packets up to 64 KiB, and half the time
+ * of chunks from 512 KiB to 2 MiB; from 4 MiB on chunks take less, since a block's threads look at each line, where
+ * they are told of a chunk once.
  *
  * Chunks: a strip of S bytes over d hops in chunks of c takes the time of S / c + d - 1 chunks, since the last hop
  * begins when the first d - 1 have had one. A chunk takes c / R of the block's own, and t0 more: its flags are

@@ -1,9 +1,9 @@
 /* The protocol of lines, for messages of medium length: 128 bytes, 120 of data and the number of the call.
  *
  * Over NVLink, and within a GPU, 128 bytes that eight threads of a warp store at once by one instruction arrive at
- * once, and so they are loaded: whoever sees the number has the data. That is not part of CUDA's memory model, but so
- * GPUs of capability 7.0 and later are, and NCCL's LL128 relies on it, too. It takes neither fences nor barriers, and
- * not twice the bytes as packets do.
+ * once, and so they are loaded: whoever sees the number has the data. CUDA's memory model does not promise it, but GPUs
+ * of capability 7.0 and later do so, and NCCL's LL128 relies on it, too. It takes neither fences nor barriers, and not
+ * twice the bytes, as packets do.
  *
  * Two lines have 240 bytes of a strip: seven vectors of 16 bytes each, and half of the fifteenth. So the data of all
  * threads but the last of each line are aligned to 16 bytes, if the strip is:
