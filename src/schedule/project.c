@@ -38,6 +38,9 @@ take_part(struct projection *p, int rank, int segment, int holder)
 /* Of more ranks, and of images, lanes of all pairs are not counted: a rank has no more to another than rings. */
 enum { RANKS_COUNTED = 256 };
 
+/* GPUs of a server that is not wired all to all. Of more ranks it would be larger than the rest of a program. */
+enum { RANKS_JOINED = 32 };
+
 static void
 carry(struct projection *p, const Edge *e, int stage)
 {
@@ -202,9 +205,10 @@ project_end(struct projection *p, RankProgram **out)
 	}
 	prog->n_rings = p->rings[prog->rank];
 	prog->pair_lanes_max = p->pair ? p->pair_most : prog->rings_max;
-	if (p->pair)
+	bool joins = p->pair && prog->n_ranks <= RANKS_JOINED;
+	if (joins)
 		TRY(NEW(p->ctx, prog->joined, prog->n_ranks * prog->n_ranks));
-	for (int i = 0; p->pair && i < prog->n_ranks * prog->n_ranks; i++)
+	for (int i = 0; joins && i < prog->n_ranks * prog->n_ranks; i++)
 		prog->joined[i] = p->pair[i] > 0;
 	TRY(sched_list_peers(p->ctx, p->lanes_out, p->lanes_in, prog));
 	arena_release(&p->ctx->scratch, p->mark);

@@ -133,6 +133,9 @@ counts_without_gaps(const struct ranks *all, const RankProgram *prog)
 			good = good && t->from[k].lane == in[t->from[k].rank]++;
 	}
 	for (int r = 0; r < all->n; r++) {
+		const bool *joined = prog->joined;
+		good = good && (!joined || (joined[prog->rank * all->n + r] == (out[r] > 0)
+		    && joined[r * all->n + prog->rank] == (in[r] > 0)));
 		most = out[r] > most ? out[r] : most;
 		most = in[r] > most ? in[r] : most;
 		if (out[r] + in[r] > 0)
