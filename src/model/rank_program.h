@@ -58,8 +58,8 @@ typedef struct {
 	int *peer;		/* ascending */
 	int lanes_max;		/* the most lanes that any pair of this rank has, in either direction */
 	int pair_lanes_max;	/* the most that any pair of ranks has, or more; the same on all ranks */
-	bool *joined;		/* [n_ranks * n_ranks], of few ranks: has the pair (publisher, reader) lanes? NULL: any may
-				 * have */
+	bool *joined;		/* [n_ranks * n_ranks], of few ranks: has the pair (publisher, reader) lanes? NULL: all
+				 * may have some */
 } RankProgram;
 
 #endif
