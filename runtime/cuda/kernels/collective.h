@@ -58,7 +58,7 @@ open_strips(struct block *b, bool late, struct waiting *w)
 
 /* Every strip of the list, one after the other. */
 FN bool
-run_packets(struct block *b, enum operation op, struct waiting *w)
+run_strips(struct block *b, enum operation op, bool lines, struct waiting *w)
 {
 	for (int i = 0; i < b->n_tasks; i++) {
 		struct strip *s = &b->strip[i];
@@ -68,10 +68,17 @@ run_packets(struct block *b, enum operation op, struct waiting *w)
 			place_packets(b, s);
 			barrier();
 		}
-		if (!(b->call.lines ? move_lines(b, s, op, w) : move_packets(b, s, op, w)))
+		if (!(lines ? move_lines(b, s, op, w) : move_packets(b, s, op, w)))
 			return false;
 	}
 	return true;
+}
+
+/* The compiler knows by which protocol. */
+FN bool
+run_packets(struct block *b, enum operation op, struct waiting *w)
+{
+	return b->call.lines ? run_strips(b, op, true, w) : run_strips(b, op, false, w);
 }
 
 /* Of the list nothing is left but the share of the own block. */
