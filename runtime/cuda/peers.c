@@ -132,7 +132,7 @@ describe_own(struct gpu *g, struct gpu_who *out, struct blink_error *err)
 {
 	g->can_multicast = gpu_can_multicast(g);
 	*out = (struct gpu_who){ .process = process_number(), .copies = copies_of(g, err),
-	    .multicasts = g->can_multicast };
+	    .multicasts = g->can_multicast, .protocol = (int32_t)g->protocol };
 	if (!attribute(g, CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING, err))
 		set_error(err, blinkSystemError, "cuda: device %d has no unified addressing", (int)g->device);
 	out->sharing = sharing_of(g, err);
@@ -171,6 +171,17 @@ agree_on_sharing(struct gpu *g, const struct gpu_who *who)
 				g->all_multicast = false;
 			}
 	}
+}
+
+/* Ranks that look for data at different places would wait for ever. */
+static int
+compare_protocols(const struct gpu *g, const struct gpu_who *who, struct blink_error *err)
+{
+	for (int i = 1; i < g->self->n_ranks; i++)
+		if (who[i].protocol != who[0].protocol)
+			return set_error(err, blinkMismatch, "BLINK_PROTOCOL: rank %d has another than rank 0: want "
+			    "the same on all ranks", i);
+	return blinkSuccess;
 }
 
 /* ---- open ---- */
@@ -213,7 +224,8 @@ meet(struct gpu *g, struct blink_error *err)
 	if (!who)
 		set_error_memory(err);
 	else if (gpu_store_open(g, err) == blinkSuccess && describe_own(g, &mine, err) == blinkSuccess
-	    && gpu_gather(g, &mine, sizeof mine, who, err) == blinkSuccess) {
+	    && gpu_gather(g, &mine, sizeof mine, who, err) == blinkSuccess
+	    && compare_protocols(g, who, err) == blinkSuccess) {
 		agree_on_sharing(g, who);
 		if (open_regions(g, who, err) == blinkSuccess)
 			gpu_lines_find(g, who, err);

@@ -11,7 +11,8 @@ struct gpu_who {
 	uint64_t process;
 	int32_t sharing;		/* enum gpu_sharing: the most that driver and GPU can do */
 	int32_t copies;			/* enum gpu_copies: the most that it wants */
-	int32_t multicasts, unused;	/* can_multicast */
+	int32_t multicasts;		/* can_multicast */
+	int32_t protocol;		/* enum gpu_protocol: as asked, which all have to */
 	char pci[GPU_PCI_BYTES];
 };
 

@@ -61,6 +61,22 @@ BLINK_SMALL=0 protocol_of "a part over PCIe" slots matrix -n 4 -t -d "$work/hybr
 protocol_of "who sees one GPU" slots matrix -n 4 -v -d "$work/dgx1v" -c 10 "one GPU seen, no lines"
 VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml protocol_of "pairs without NVLink" slots matrix -n 8 -t -k allreduce -c 5 \
 	"8 threads, not all joined"
+# Ranks that are asked for unlike protocols, or for none that there is.
+mkdir "$work/unlike"
+printf 'allreduce -1 1024 1 0 0\n' >"$work/one_call"
+for rank in 0 1; do
+	BLINK_PROTOCOL=$([ $rank = 0 ] && echo lines || echo flags) LD_LIBRARY_PATH=$work/driver \
+		VIRTUAL_GPU_KERNELS=$build/tests/virtual_gpu/libblink-twins.so timeout 60 "$build/tests/job/phase" \
+		$rank 2 "$work/unlike" "$work/one_call" 1 >"$work/unlike.$rank" 2>&1 &
+done
+wait
+for rank in 0 1; do
+	expect "unlike protocols, rank $rank" grep -q 'BLINK_PROTOCOL: rank 1 has another than rank 0' \
+		"$work/unlike.$rank"
+done
+BLINK_PROTOCOL=LL128 LD_LIBRARY_PATH=$work/driver "$build/blink-perf" --ranks 2 --threads-as-ranks -b 1K -e 1K \
+	>"$work/unlike.2" 2>&1
+expect "a protocol that is none" grep -q 'BLINK_PROTOCOL: "LL128": want packets, lines or flags' "$work/unlike.2"
 # The streams of one GPU share 8 connections: with more than one of the library, a rank waited behind another's kernel.
 VIRTUAL_GPU_TOPOLOGY='' VIRTUAL_GPU_COUNT=1 run "" matrix -n 7 -t -c 40 "7 threads on one GPU"
 if [ "$full" ]; then

@@ -317,10 +317,20 @@ owner_of(const void *memory, unsigned bytes, const char *what)
 	return NOBODY - 1;
 }
 
+/* What the block has stored itself, over what was loaded. */
+APART static void
+see_own(char *to, const char *from, unsigned bytes)
+{
+	const struct group *g = current->group;
+	for (unsigned l = 0; l < g->n_late; l++)
+		for (unsigned k = 0; k < g->late[l].bytes; k++)
+			if (g->late[l].to + k >= from && g->late[l].to + k < from + bytes)
+				to[g->late[l].to + k - from] = g->late[l].value[k];
+}
+
 APART void
 virtual_gpu_load(const void *from, void *to, unsigned bytes)
 {
-	struct group *g = current->group;
 	memset(to, 0, bytes);
 	if (owner_of(from, bytes, "load") < NOBODY)
 		return;
@@ -331,10 +341,7 @@ virtual_gpu_load(const void *from, void *to, unsigned bytes)
 			to_host(false);
 		((char *)to)[i] = __atomic_load_n((const char *)from + i, __ATOMIC_RELAXED);
 	}
-	for (unsigned l = 0; l < g->n_late; l++)
-		for (unsigned k = 0; k < g->late[l].bytes; k++)
-			if (g->late[l].to + k >= (const char *)from && g->late[l].to + k < (const char *)from + bytes)
-				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
+	see_own(to, from, bytes);
 }
 
 /* Up to 8 bytes, or a line. */
@@ -425,7 +432,6 @@ virtual_gpu_store_flag(void *to, const void *from, unsigned bytes)
 APART void
 virtual_gpu_load_line(const void *from, void *to, unsigned bytes)
 {
-	struct group *g = current->group;
 	memset(to, 0, bytes);
 	if (owner_of(from, bytes, "load") < NOBODY)
 		return;
@@ -433,10 +439,7 @@ virtual_gpu_load_line(const void *from, void *to, unsigned bytes)
 		to_host(false);
 	for (unsigned i = 0; i < bytes; i++)
 		((char *)to)[i] = __atomic_load_n((const char *)from + i, __ATOMIC_RELAXED);
-	for (unsigned l = 0; l < g->n_late; l++)
-		for (unsigned k = 0; k < g->late[l].bytes; k++)
-			if (g->late[l].to + k >= (const char *)from && g->late[l].to + k < (const char *)from + bytes)
-				((char *)to)[g->late[l].to + k - (const char *)from] = g->late[l].value[k];
+	see_own(to, from, bytes);
 }
 
 APART void
