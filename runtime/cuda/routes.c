@@ -1,4 +1,5 @@
 #include "cuda/routes.h"
+#include "probe/probe.h"
 #include "support/debug.h"
 #include "support/error.h"
 
@@ -220,35 +221,81 @@ has_memory(const struct gpu *g, const struct gpu_routes *routes, int peer)
 	    && reach_between(g, routes, g->self->rank, peer) == GPU_REACH_DIRECT;
 }
 
-/* Does NVLink connect them? It alone has atomic operations of its own. Of a GPU that this process does not see nothing
- * is known. */
-static bool
-is_whole(struct gpu *g, const struct gpu_who *mine, const struct gpu_who *peer, struct blink_error *err)
+/* May a pair have lines, and who has to be asked? */
+enum { LINES_NO, LINES_YES, LINES_UNSEEN };
+
+/* Does NVLink connect them? It alone has atomic operations of its own. */
+static unsigned char
+lines_to(struct gpu *g, const struct gpu_who *mine, const struct gpu_who *peer, struct blink_error *err)
 {
 	CUdevice device = -1;
 	int atomics = 0;
 	if (same_gpu(mine, peer))
-		return true;
-	return find_device(g, peer->pci, &device, err) >= 0
-	    && g->d->device_p2p(&atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, g->device, device)
-	    == CUDA_SUCCESS && atomics;
+		return LINES_YES;
+	if (find_device(g, peer->pci, &device, err) < 0)
+		return LINES_UNSEEN;
+	return g->d->device_p2p(&atomics, CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED, g->device, device)
+	    == CUDA_SUCCESS && atomics ? LINES_YES : LINES_NO;
+}
+
+/* Of those that this process does not see (CUDA_VISIBLE_DEVICES): NVML shows them all the same. */
+static int
+ask_unseen(struct gpu *g, const struct gpu_who *who, unsigned char *mine, struct blink_error *err)
+{
+	size_t n = 0, ranks = (size_t)g->self->n_ranks;
+	if (!memchr(mine, LINES_UNSEEN, ranks))
+		return err->code;
+	char (*address)[GPU_PCI_BYTES + 1] = calloc(ranks, sizeof *address);
+	const char **peer = calloc(ranks, sizeof *peer);
+	bool *joined = calloc(ranks, sizeof *joined);
+	Ctx *ctx = calloc(1, sizeof *ctx);
+	if (!address || !peer || !joined || !ctx) {
+		set_error_memory(err);
+	} else {
+		ctx_init(ctx);
+		for (size_t i = 0; i < ranks; i++)
+			if (mine[i] == LINES_UNSEEN)
+				peer[n++] = memcpy(address[i], who[i].pci, GPU_PCI_BYTES);
+		if (n > 0 && probe_joined(ctx, g->self->device, peer, (int)n, joined) != OK)
+			debug_say(DEBUG_INFO, g->self->rank, "cuda: no lines to GPUs out of sight: %s",
+			    ctx->error.text);
+		for (size_t i = 0, k = 0; i < ranks; i++)
+			if (mine[i] == LINES_UNSEEN)
+				mine[i] = joined[k++] ? LINES_YES : LINES_NO;
+		ctx_free(ctx);
+	}
+	free(ctx);
+	free(joined);
+	free(peer);
+	free(address);
+	return err->code;
+}
+
+/* False: no call of this communicator goes by lines. */
+static bool
+wants_lines(struct gpu *g, struct blink_error *err)
+{
+	enum { CAPABILITY = 7 };
+	int capability = 0;
+	if (g->layout.line_bytes == 0 || g->protocol == GPU_PACKETS || g->protocol == GPU_FLAGS_ALONE)
+		return false;
+	CHECK(g, device_attribute(&capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device), err,
+	    "the capability of device %d", (int)g->device);
+	return capability >= CAPABILITY;
 }
 
 int
 gpu_lines_find(struct gpu *g, const struct gpu_who *who, struct blink_error *err)
 {
-	enum { CAPABILITY = 7 };
-	int n = g->self->n_ranks, rank = g->self->rank, capability = 0;
+	int n = g->self->n_ranks, rank = g->self->rank;
 	unsigned char *mine = calloc((size_t)n, 1);
 	g->has_lines = calloc((size_t)n, (size_t)n);
 	if (!mine || !g->has_lines)
 		set_error_memory(err);
-	else
-		CHECK(g, device_attribute(&capability, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, g->device), err,
-		    "the capability of device %d", (int)g->device);
-	for (int i = 0; i < n && err->code == blinkSuccess && capability >= CAPABILITY && g->layout.line_bytes > 0; i++)
-		mine[i] = i != rank && g->peer[i].direct && is_whole(g, &who[rank], &who[i], err);
-	if (err->code == blinkSuccess)
+	else if (wants_lines(g, err))
+		for (int i = 0; i < n && err->code == blinkSuccess; i++)
+			mine[i] = i != rank && g->peer[i].direct ? lines_to(g, &who[rank], &who[i], err) : LINES_NO;
+	if (err->code == blinkSuccess && ask_unseen(g, who, mine, err) == blinkSuccess)
 		gpu_gather(g, mine, (size_t)n, g->has_lines, err);
 	free(mine);
 	return err->code;

@@ -77,15 +77,8 @@ write_card(const SeenGpus *gpus, int i, struct gpu_card *card)
 	}
 }
 
-struct errand {
-	Ctx *ctx;
-	const char *address;
-	struct gpu_card *out;
-	Status status;
-};
-
 static Status
-ask(Ctx *ctx, const char *text, struct gpu_card *out)
+ask_card(Ctx *ctx, const char *text, struct gpu_card *out)
 {
 	SeenGpus gpus;
 	PciAddress address;
@@ -101,18 +94,43 @@ ask(Ctx *ctx, const char *text, struct gpu_card *out)
 	return OK;
 }
 
+/* ---- in a thread ---- */
+
+/* card: NULL: which peers are joined is asked. */
+struct errand {
+	Ctx *ctx;
+	const char *address;
+	struct gpu_card *card;
+	const char *const *peer;
+	int n;
+	bool *joined;
+	Status status;
+};
+
 static void
 run(void *of)
 {
 	struct errand *e = of;
-	e->status = ask(e->ctx, e->address, e->out);
+	e->status = e->card ? ask_card(e->ctx, e->address, e->card)
+	    : gpus_joined_nvml(e->ctx, e->address, e->peer, e->n, e->joined);
+}
+
+static Status
+run_errand(struct errand *e)
+{
+	if (!run_aside(STACK, run, e))
+		return fail(e->ctx, IO, "GPU %.40s: cannot start a thread to ask for it", e->address);
+	return e->status;
 }
 
 Status
 probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out)
 {
-	struct errand e = { ctx, address, out, OK };
-	if (!run_aside(STACK, run, &e))
-		return fail(ctx, IO, "GPU %.40s: cannot start a thread to ask for it", address);
-	return e.status;
+	return run_errand(&(struct errand){ .ctx = ctx, .address = address, .card = out });
+}
+
+Status
+probe_joined(Ctx *ctx, const char *address, const char *const *peer, int n, bool *joined)
+{
+	return run_errand(&(struct errand){ .ctx = ctx, .address = address, .peer = peer, .n = n, .joined = joined });
 }

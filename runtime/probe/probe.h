@@ -39,6 +39,10 @@ bool probe_is_address(const char *text);
  * take some 100 ms. Fails: as gpus_see; BAD_INPUT it has no such GPU. Memory: run arena. */
 Status probe_gpu(Ctx *ctx, const char *address, struct gpu_card *out);
 
+/* Does NVLink join this GPU to each of others, all by their PCI addresses? As gpus_joined_nvml, in a thread of its own,
+ * for some 100 ms. */
+Status probe_joined(Ctx *ctx, const char *address, const char *const *peer, int n, bool *joined);
+
 /* The GPU of the machine that each rank of a job has. card, server: of each rank; all are known. Every two on a server
  * have as many NVLinks between them as their GPUs of the machine, and each as many in all and to switches, of the same
  * rate to 12 %. Where several choices are alike, GPUs keep the numbers that the driver gives them, if it shows as many

@@ -43,22 +43,36 @@ expect "BLINK_P2P=0 warns of 3 pairs" [ "$(sed -n 's/.*WARN cuda: /cuda: /p' "$w
 BLINK_P2P=0; built-in schedules use all pairs, those of blinkc the links that are there (BLINK_SCHEDULES)" ]
 run "" matrix -n 4 -t -d "$work/dgx1v" -c 60 -b 512 "dgx1v, 4 threads, chunks of 512 bytes"
 # Lines: with all of a schedule's ranks joined by NVLink, as on a DGX-2, or those of a plan of blinkc on a DGX-1V, but
-# not all pairs, as built-in schedules have there; nor for a part over PCIe, nor for who sees one GPU alone.
+# not all pairs, as built-in schedules have there; nor for a part over PCIe. Who sees one GPU alone asks NVML.
 protocol_of() {	# TEXT, lines|packets|slots, PROGRAM ARGUMENT...
 	local text=$1 want=$2
 	shift 2
 	BLINK_PROTOCOL=lines BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/trace run "" "$@"
 	expect "$text: $want" [ "$(sed -n '/ of 0: /d; s/.* strips, \([a-z]*\) of .*/\1/p' "$work/trace" | sort -u)" = \
 		"$want" ]
-	rm "$work/trace"
+	mv "$work/trace" "$work/traced"
 }
+out_of_sight() { grep -c "INFO cuda: no lines to GPUs out of sight: ${1:-}" "$work/traced"; }
 VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_DELAY=3 VIRTUAL_GPU_THREADS=3 \
 	protocol_of "an NVSwitch" lines matrix -n 4 -t -c 60 -m 4001 "lines seen late, 3 threads a block"
 protocol_of "plans of NVLinks" lines matrix -n 4 -t -d "$work/dgx1v" -c 60 "dgx1v, lines"
 schedules hybrid4 dgx1v.xml 0-3 "0 2" --hybrid
 BLINK_SMALL=0 protocol_of "a part over PCIe" slots matrix -n 4 -t -d "$work/hybrid4" -k allreduce -c 10 \
 	"a part over PCIe"
-protocol_of "who sees one GPU" slots matrix -n 4 -v -d "$work/dgx1v" -c 10 "one GPU seen, no lines"
+protocol_of "who sees one GPU, without NVML" slots matrix -n 4 -v -d "$work/dgx1v" -c 10 "one GPU seen, no NVML"
+expect "each rank says so" [ "$(out_of_sight 'libnvidia-ml.so.1: not found')" = 4 ]
+ln -s "$build/tests/virtual_gpu/libnvidia-ml.so.1" "$work/driver/"
+protocol_of "who sees one GPU" lines matrix -n 4 -v -d "$work/dgx1v" -c 30 "one GPU seen, lines"
+expect "no rank complains" [ "$(out_of_sight)" = 0 ]
+VIRTUAL_GPU_TOPOLOGY=topologies/dgx2.xml protocol_of "who sees one GPU of an NVSwitch" lines matrix -n 3 -v -c 10 \
+	"one GPU at a switch seen, lines"
+VIRTUAL_GPU_TOPOLOGY=topologies/pcie-8gpu.xml protocol_of "PCIe, who sees one GPU" slots matrix -n 4 -v -c 10 \
+	"one GPU seen, PCIe"
+expect "no rank complains of PCIe" [ "$(out_of_sight)" = 0 ]
+VIRTUAL_GPU_SHOW=0,1,2 protocol_of "a GPU that NVML does not show" slots matrix -n 4 -v -d "$work/dgx1v" -k allreduce \
+	-c 5 "one GPU seen, one hidden"
+rm "$work/driver/libnvidia-ml.so.1"
+VIRTUAL_GPU_TOPOLOGY=topologies/pcie-8gpu.xml protocol_of "PCIe" slots matrix -n 4 -t -c 10 "PCIe, no lines"
 VIRTUAL_GPU_TOPOLOGY=topologies/dgx1v.xml protocol_of "pairs without NVLink" slots matrix -n 8 -t -k allreduce -c 5 \
 	"8 threads, not all joined"
 # Ranks that are asked for unlike protocols, or for none that there is.

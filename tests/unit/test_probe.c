@@ -74,6 +74,8 @@ test_header(void)
 	_Static_assert(sizeof(nvmlEnableState_t) == sizeof(unsigned), "nvmlEnableState_t");
 	_Static_assert(sizeof(nvmlIntNvLinkDeviceType_t) == sizeof(unsigned), "nvmlIntNvLinkDeviceType_t");
 	_Static_assert(sizeof(nvmlNvLinkCapability_t) == sizeof(unsigned), "nvmlNvLinkCapability_t");
+	_Static_assert(sizeof(nvmlGpuP2PCapsIndex_t) == sizeof(unsigned), "nvmlGpuP2PCapsIndex_t");
+	_Static_assert(sizeof(nvmlGpuP2PStatus_t) == sizeof(unsigned), "nvmlGpuP2PStatus_t");
 	_Static_assert(sizeof(nvmlReturn_t) == sizeof(NvmlResult), "nvmlReturn_t");
 	ok(true, "constants and structures are those of nvml.h");
 #else
@@ -412,6 +414,44 @@ turned_machine(void)
 	return path;
 }
 
+/* Whom NVLink joins to GPU 0 of a machine, of its GPUs 0 to n - 1, as text: "0111". */
+static const char *
+joined_to_first(const char *name, int n)
+{
+	static char text[JOB_MOST + 1];
+	char address[JOB_MOST][24];
+	const char *peer[JOB_MOST];
+	bool joined[JOB_MOST];
+	for (int i = 0; i < n; i++)
+		peer[i] = (snprintf(address[i], sizeof address[i], "0000:%02x:00.0", (unsigned)(0x10 + i)), address[i]);
+	setenv("VIRTUAL_GPU_TOPOLOGY", path_of(name), 1);
+	begin();
+	if (probe_joined(&ctx, peer[0], peer + 1, n - 1, joined) != OK)
+		return ctx.error.text;
+	for (int i = 0; i < n - 1; i++)
+		text[i] = joined[i] ? '1' : '0';
+	text[n - 1] = 0;
+	return text;
+}
+
+static void
+test_joined(void)
+{
+	ok(strcmp(joined_to_first("dgx1v", 8), "1111000") == 0, "a DGX-1V: GPU 0 is joined to 1, 2, 3 and 4");
+	ok(strcmp(joined_to_first("dgx2", 16), "111111111111111") == 0, "a DGX-2: by its switches to all");
+	ok(strcmp(joined_to_first("pcie-8gpu", 8), "0000000") == 0, "PCIe joins none");
+	setenv("VIRTUAL_GPU_SHOW", "0,3", 1);
+	ok(strcmp(joined_to_first("dgx1v", 5), "0010") == 0, "those that the driver does not show are not");
+	setenv("VIRTUAL_GPU_SHOW", "1,3", 1);
+	ok(strstr(joined_to_first("dgx1v", 5), "0000:10:00.0: NVML: nvmlDeviceGetHandleByPciBusId_v2"),
+	    "nor is the first");
+	unsetenv("VIRTUAL_GPU_SHOW");
+	setenv("VIRTUAL_GPU_FAIL", "nvmlDeviceGetP2PStatus:2", 1);
+	ok(strstr(joined_to_first("dgx1v", 5), "nvmlDeviceGetP2PStatus: Unknown Error"), "a driver that cannot tell");
+	unsetenv("VIRTUAL_GPU_FAIL");
+	ok(virtual.shutdown() == NV_ERROR_UNINITIALIZED, "NVML is shut down each time");
+}
+
 static void
 test_match(void)
 {
@@ -538,6 +578,7 @@ main(int argc, char **argv)
 	test_odd();
 	test_each_call();
 	test_failures();
+	test_joined();
 	test_match();
 	test_match_servers();
 	test_addresses();

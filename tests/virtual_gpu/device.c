@@ -546,8 +546,9 @@ cuDeviceGetP2PAttribute(int *value, CUdevice_P2PAttribute what, CUdevice from, C
 	case CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK:
 		return *value = link_rank(from, to), CUDA_SUCCESS;
 	case CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED:
-	case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
 		return *value = linked(from, to), CUDA_SUCCESS;
+	case CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED:
+		return *value = fast_link(from, to), CUDA_SUCCESS;
 	default:
 		return CUDA_ERROR_INVALID_VALUE;
 	}

@@ -388,6 +388,13 @@ linked(int from, int to)
 	return all.linked[from][to] && all.linked[to][from];
 }
 
+bool
+fast_link(int from, int to)
+{
+	const struct route *route = &all.route[all.number[from]][all.number[to]][WAY_DIRECT];
+	return linked(from, to) && route->fast;
+}
+
 /* VIRTUAL_GPU_LOST: "0:3,3:0": whether what device 0 writes to 3 is lost. Numbers are of the topology. */
 static bool lost[DEVICES_MOST][DEVICES_MOST];
 static pthread_once_t lost_once = PTHREAD_ONCE_INIT;

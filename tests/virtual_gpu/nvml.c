@@ -184,6 +184,32 @@ nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlGpu *gpu)
 	return NV_SUCCESS;
 }
 
+EXPORT NvmlResult nvmlDeviceGetHandleByPciBusId_v2(const char *address, NvmlGpu *gpu);
+EXPORT NvmlResult
+nvmlDeviceGetHandleByPciBusId_v2(const char *address, NvmlGpu *gpu)
+{
+	unsigned domain, bus, slot, function;
+	ENTER();
+	WANT(gpu && address && sscanf(address, "%x:%x:%x.%x", &domain, &bus, &slot, &function) == 4);
+	for (int i = 0; i < n_shown; i++) {
+		*gpu = &devices[i];
+		if (domain == 0 && slot == 0 && (unsigned)nvml_machine()->bus[vertex_of(*gpu)] == bus)
+			return NV_SUCCESS;
+	}
+	return NV_ERROR_NOT_FOUND;
+}
+
+/* Of what is asked, NVLink alone. */
+EXPORT NvmlResult nvmlDeviceGetP2PStatus(NvmlGpu gpu, NvmlGpu peer, unsigned what, unsigned *status);
+EXPORT NvmlResult
+nvmlDeviceGetP2PStatus(NvmlGpu gpu, NvmlGpu peer, unsigned what, unsigned *status)
+{
+	ENTER();
+	WANT(is_gpu(gpu) && is_gpu(peer) && gpu != peer && what == NV_P2P_CAPS_INDEX_NVLINK && status);
+	*status = nvml_links(vertex_of(gpu), vertex_of(peer)) > 0 ? NV_P2P_STATUS_OK : NV_P2P_STATUS_NOT_SUPPORTED;
+	return NV_SUCCESS;
+}
+
 static void
 put_pci(NvmlPci *out, unsigned bus, unsigned id)
 {

@@ -115,24 +115,6 @@ cuDeviceGetAttribute(int *value, int attribute, int device)
 	}
 }
 
-/* NVLinks of a pair; of two GPUs at a switch those of one. */
-static int
-links(int a, int b)
-{
-	const Topology *topo = nvml_machine()->topo;
-	int direct = 0, up[2] = { 0 };
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		bool at_switch = topo->vertex[link->to].kind == VERTEX_SWITCH;
-		if (link->class != LINK_NVLINK)
-			continue;
-		direct += link->from == a && link->to == b ? link->count : 0;
-		up[0] += link->from == a && at_switch ? link->count : 0;
-		up[1] += link->from == b && at_switch ? link->count : 0;
-	}
-	return direct ? direct : up[0] && up[1] ? up[0] : 0;
-}
-
 int
 cuDeviceCanAccessPeer(int *can, int device, int peer)
 {
@@ -150,13 +132,13 @@ cuDeviceGetP2PAttribute(int *value, int attribute, int from, int to)
 	if (!is_device(from) || !is_device(to) || from == to)
 		return INVALID_DEVICE;
 	for (int g = 0; g < m->n_gpus; g++) {
-		int n = links(vertex_of(from), m->gpu[g]);
+		int n = nvml_links(vertex_of(from), m->gpu[g]);
 		most = n > most ? n : most;
 	}
 	if (attribute == BY_CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)
-		*value = links(vertex_of(from), vertex_of(to)) > 0;
+		*value = nvml_links(vertex_of(from), vertex_of(to)) > 0;
 	else if (attribute == BY_CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)
-		*value = links(vertex_of(from), vertex_of(to)) < most;
+		*value = nvml_links(vertex_of(from), vertex_of(to)) < most;
 	else
 		return INVALID_VALUE;
 	return 0;

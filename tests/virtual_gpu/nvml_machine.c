@@ -167,6 +167,23 @@ nvml_pcie(int64_t capacity, int *width)
 	return 3;
 }
 
+int
+nvml_links(int a, int b)
+{
+	const Topology *topo = nvml_machine()->topo;
+	int direct = 0, up[2] = { 0 };
+	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
+		bool at_switch = topo->vertex[link->to].kind == VERTEX_SWITCH;
+		if (link->class != LINK_NVLINK)
+			continue;
+		direct += link->from == a && link->to == b ? link->count : 0;
+		up[0] += link->from == a && at_switch ? link->count : 0;
+		up[1] += link->from == b && at_switch ? link->count : 0;
+	}
+	return direct ? direct : up[0] && up[1] ? up[0] : 0;
+}
+
 /* ---- faults ---- */
 
 static struct {

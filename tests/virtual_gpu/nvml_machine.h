@@ -32,6 +32,9 @@ const struct nvml_machine *nvml_machine(void);
 /* Generation of PCIe whose x16 has this capacity; 3 where none has, and *width its width. */
 int nvml_pcie(int64_t capacity, int *width);
 
+/* NVLinks between two GPUs, by vertex; at a switch those of the first. */
+int nvml_links(int a, int b);
+
 /* Should this call fail? VIRTUAL_GPU_FAIL is FUNCTION:N or FUNCTION:N:CODE: the N-th call of this function fails, of 0
  * each; "any" is any function. Returns the code, without one 999; 0: it should not. VIRTUAL_GPU_CALLS names a file that
  * gets a line with the function for each call. */

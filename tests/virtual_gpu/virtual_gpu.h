@@ -168,6 +168,7 @@ bool link_loses(int from, int to);
 
 /* What the topology file says of devices, as device.c and memory.c need it. */
 bool linked(int from, int to);				/* peer access is possible */
+bool fast_link(int from, int to);				/* by NVLink or xGMI, which have atomics of their own */
 int link_rank(int from, int to);			/* CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK */
 const char *device_pci_id(int device);			/* "0000:1a:00.0" */
 const char *device_name(int device);

@@ -53,6 +53,11 @@ Status gpus_see_nvml(Ctx *ctx, SeenGpus *out);
 /* The same; where there is no NVML, but libcuda, by gpus_see_driver. */
 Status gpus_see(Ctx *ctx, SeenGpus *out);
 
+/* Does NVLink join the GPU at a PCI address, as "0000:3b:00.0", to each of others, straight or through switches? As the
+ * driver answers, whatever CUDA_VISIBLE_DEVICES says. One that it does not show to this process is not joined. Fails:
+ * IO, as nvml_open, and where the driver does not show the first GPU, or cannot answer. */
+Status gpus_joined_nvml(Ctx *ctx, const char *address, const char *const *peer, int n, bool *joined);
+
 /* Links that lead to the GPU in this place. */
 int gpu_links_to(const SeenGpu *gpu, int peer);
 

@@ -15,6 +15,7 @@
 	X(ERROR_INVALID_ARGUMENT, 2) \
 	X(ERROR_NOT_SUPPORTED, 3) \
 	X(ERROR_NO_PERMISSION, 4) \
+	X(ERROR_NOT_FOUND, 6) \
 	X(ERROR_INSUFFICIENT_SIZE, 7) \
 	X(ERROR_DRIVER_NOT_LOADED, 9) \
 	X(ERROR_FUNCTION_NOT_FOUND, 13) \
@@ -37,6 +38,9 @@ typedef enum {
 	X(NVLINK_DEVICE_TYPE_IBMNPU, 1) \
 	X(NVLINK_DEVICE_TYPE_SWITCH, 2) \
 	X(NVLINK_DEVICE_TYPE_UNKNOWN, 255) \
+	X(P2P_CAPS_INDEX_NVLINK, 2) \
+	X(P2P_STATUS_OK, 0) \
+	X(P2P_STATUS_NOT_SUPPORTED, 5) \
 	X(VALUE_TYPE_UNSIGNED_INT, 1) \
 	X(VALUE_TYPE_UNSIGNED_LONG, 2) \
 	X(VALUE_TYPE_UNSIGNED_LONG_LONG, 3) \
@@ -83,6 +87,7 @@ typedef struct {
 	X(false, nvmlSystemGetDriverVersion, (char *version, unsigned length)) \
 	X(true, nvmlDeviceGetCount_v2, (unsigned *count)) \
 	X(true, nvmlDeviceGetHandleByIndex_v2, (unsigned index, NvmlGpu *gpu)) \
+	X(false, nvmlDeviceGetHandleByPciBusId_v2, (const char *address, NvmlGpu *gpu)) \
 	X(true, nvmlDeviceGetPciInfo_v3, (NvmlGpu gpu, NvmlPci *pci)) \
 	X(true, nvmlDeviceGetName, (NvmlGpu gpu, char *name, unsigned length)) \
 	X(false, nvmlDeviceGetUUID, (NvmlGpu gpu, char *uuid, unsigned length)) \
@@ -91,6 +96,7 @@ typedef struct {
 	X(false, nvmlDeviceGetMaxPcieLinkWidth, (NvmlGpu gpu, unsigned *width)) \
 	X(false, nvmlDeviceGetMigMode, (NvmlGpu gpu, unsigned *current, unsigned *pending)) \
 	X(false, nvmlDeviceGetMemoryAffinity, (NvmlGpu gpu, unsigned longs, unsigned long *nodes, unsigned scope)) \
+	X(false, nvmlDeviceGetP2PStatus, (NvmlGpu gpu, NvmlGpu peer, unsigned what, unsigned *status)) \
 	X(false, nvmlDeviceGetFieldValues, (NvmlGpu gpu, int n, NvmlField *value)) \
 	X(true, nvmlDeviceGetNvLinkState, (NvmlGpu gpu, unsigned link, unsigned *active)) \
 	X(true, nvmlDeviceGetNvLinkCapability, (NvmlGpu gpu, unsigned link, unsigned capability, unsigned *has)) \
