@@ -247,10 +247,18 @@ line_share(int64_t strip)
 	return (1 + (pairs + 1) / 2 * 4) * GPU_LINE;
 }
 
+/* `longest` may be an element more than there are, which is worth no strip, nor room for one. */
+static int64_t
+without_rest(const struct gpu_asked *asked, int64_t strip)
+{
+	int64_t line = LINE_BYTES / asked->size, width = greatest(1, (asked->longest + strip - 2) / strip);
+	return greatest(strip, ((asked->longest + width - 1) / width + line - 1) / line * line);
+}
+
 static bool
 take_lines(const struct gpu_asked *asked, int64_t rings, struct gpu_sizes *out)
 {
-	int64_t strip = strip_of(asked, rings, LINE_STRIP), width = width_of(asked, strip);
+	int64_t strip = without_rest(asked, strip_of(asked, rings, LINE_STRIP)), width = width_of(asked, strip);
 	int64_t room = (int64_t)asked->line_bytes / (rings * width) / GPU_LINE * GPU_LINE;
 	if (asked->message > longest_by(asked, GPU_LINES, LINE_MESSAGE) || line_share(strip * asked->size) > room)
 		return false;

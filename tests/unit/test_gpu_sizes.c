@@ -99,6 +99,21 @@ copies_fit(const struct gpu_asked *a)
 	    && (!a->chunk_bytes || s.chunk == few || s.chunk * a->size <= a->chunk_bytes));
 }
 
+/* An allreduce of 2 MiB among the 8 GPUs of a DGX-1V: a pair has room for lines of four lanes of the longest segment, a
+ * quarter, of which an element more is counted than there is. */
+static bool
+rest_is_no_strip(void)
+{
+	enum { ALL = 2 * MIB / 4 };
+	static const int64_t segment[] = { ALL / 4, ALL * 5 / 24, ALL * 5 / 24, ALL / 6, ALL / 8, ALL / 24 };
+	const struct gpu_asked a = { .message = 2 * MIB, .longest = ALL / 4 + 1, .size = 4, .rings = 4, .segments = 6,
+	    .stages = 2, .moved = ALL, .segment = segment, .n_segments = 6, .n_ranks = 8, .blocks = 20,
+	    .ring_bytes = 4 * MIB, .packet_bytes = 576 * KIB, .line_bytes = 2304 * KIB };
+	struct gpu_sizes s = { 0 };
+	struct blink_error err = { 0 };
+	return gpu_sizes_choose(&a, &s, &err) == blinkSuccess && s.lines && s.width == 2 && !fits(&a);
+}
+
 static struct gpu_sizes
 chosen(int64_t bytes, int64_t chunk_bytes)
 {
@@ -321,6 +336,7 @@ main(void)
 	failed |= report(copies_wrong, "what is chosen for copies fits");
 	failed |= report(chosen(4, 0).slots != 0 || chosen(100 * KIB, 0).slots != 0 || chosen(MIB, 0).slots == 0,
 	    "packets for short messages, flags for long ones");
+	failed |= report(!rest_is_no_strip(), "an element more than there is takes no room for lines");
 	failed |= report(chosen(4, 0).width != 1 || chosen(64 * KIB, 0).width < 8 || chosen(64 * MIB, 0).width != 16,
 	    "strips grow with the message");
 	failed |= report(chosen(4, 64).slots == 0 || chosen(MIB, 4096).slot_bytes != 4096 ||
