@@ -53,8 +53,8 @@ def simulated(lab, point):
     n, size = ((int(word), unit) for word, unit in (part.split() for part in point.x.split(", ")))
     size = size[0] * {"KB": KB, "MB": MB}[size[1]]
     options, at_once, chunk, net = OURS[point.series]
-    kernel = {"call": 0, "step": START, "at_once": at_once, "reduce": 0, "packet_most": 0, "by_length": 0,
-              "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
+    kernel = {"call": 0, "step": START, "at_once": at_once, "reduce": 0, "packet_most": 0, "line_most": 0,
+              "by_length": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
     ranks = n[0] + (point.series == "direct")       # whose formula has a message for the root, too
     schedule = lab.plan(lab.topology("--synthetic", f"server:1 gpu:{ranks} {net}:{RATE}"), "-c", "broadcast",
                         "-a", *options)

@@ -15,8 +15,8 @@ SIZES, COUNTS = (1 * MB, 16 * MB, 64 * MB), (4, 8)
 
 
 def parameters(lab, at_once):
-    kernel = {"call": 0, "step": ALPHA, "at_once": at_once, "reduce": ADDING, "packet_most": 0, "by_length": 0,
-              "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
+    kernel = {"call": 0, "step": ALPHA, "at_once": at_once, "reduce": ADDING, "packet_most": 0, "line_most": 0,
+              "by_length": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0}}
     return "--parameters", lab.parameters(kernel=kernel)
 
 

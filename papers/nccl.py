@@ -358,7 +358,7 @@ def us_of(lab, job, schedule, collective, algorithm, protocol, size):
     bytes_ = chunk(job, collective, algorithm, protocol, size, segments)
     bandwidth = rate(job, collective, algorithm, protocol)
     network = NETWORK * (version.rules["ring_part"] if protocol == LL128 else 1)
-    kernel = {"call": 0, "packet_most": 0}
+    kernel = {"call": 0, "packet_most": 0, "line_most": 0}
     if protocol == LL:
         kernel.update(packet_most=1 << 50, packet_hop=1000000)
         bandwidth = job.ring if algorithm == RING else job.tree

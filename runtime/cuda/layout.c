@@ -1,5 +1,6 @@
 /* What is where in a region, and in memory of the host for ranks on other servers. */
 #include "cuda/relay.h"
+#include "model/line_room.h"
 
 /* Of what belongs to a peer: flags, packets and lines, rings, whose halves are one window of copies, and slots of
  * messages. All begin at multiples of LINE_BYTES. */
@@ -34,7 +35,7 @@ gpu_layout_of(int n_local, int n_ranks, struct gpu_layout *out)
 {
 	out->n_local = n_local;
 	out->packet_bytes = n_local < n_ranks ? 0 : share(16 * MIB, n_ranks, 128 * KIB, 576 * KIB);
-	out->line_bytes = n_local < n_ranks ? 0 : share(32 * MIB, n_ranks, 256 * KIB, 2304 * KIB);
+	out->line_bytes = n_local < n_ranks ? 0 : (size_t)line_room(n_ranks);
 	out->ring_bytes = share(64 * MIB, n_ranks, 256 * KIB, 4 * MIB);
 	size_t slots = share(64 * MIB, n_ranks, 256 * KIB, 8 * MIB), channels = slots / GPU_CHANNEL_SLOTS / SLOT_LEAST;
 	out->channels = channels < GPU_CHANNELS ? (int)channels : GPU_CHANNELS;

@@ -20,9 +20,10 @@ struct ranked {
 static int64_t
 least_floor(const Choices *choices, int i, int64_t m)
 {
-	const SimAsk ask = { .p = choices->p, .m = m };
 	Floor *of = choices->candidate[i].floor;
-	int64_t longest = floor_of_message(of, m), chunk = sim_least_chunk(&ask), least = floor_of_chunk(of, chunk);
+	int64_t longest = floor_of_message(of, m);
+	int64_t chunk = sim_least_chunk(sim_protocol(choices->candidate[i].sim, &choices->p, m));
+	int64_t least = floor_of_chunk(of, chunk);
 	while (chunk < longest) {
 		chunk *= 2;
 		int64_t floor = floor_of_chunk(of, chunk);
@@ -182,6 +183,7 @@ choice_least(Ctx *ctx, const Choices *choices, int64_t m, int64_t *least)
 		if (frac_cmp(choices->candidate[i].sched->bound.rate, best->sched->bound.rate) < 0)
 			best = &choices->candidate[i];
 	ask.p.packet_most = m;
+	ask.p.line_most = 0;
 	TRY(sim_least_time(ctx, best->sim, &ask, &packets));
 	*least = packets < *least ? packets : *least;
 	return OK;

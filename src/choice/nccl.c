@@ -319,16 +319,26 @@ simulate(Ctx *ctx, const SimPlan *plan, const SimParameters *p, int64_t m, int64
 	return OK;
 }
 
+/* What was simulated of other messages is forgotten. */
+static void
+select_message(NcclRings *of, int64_t m)
+{
+	if (of->m != m) {
+		memset(of->time, 0, sizeof of->time);
+		of->ring_time = 0;
+	}
+	of->m = m;
+}
+
 /* By a protocol, if not simulated before: versions often agree. */
 static Status
 protocol_time(Ctx *ctx, const NcclBeside *beside, NcclRings *of, NcclAlgorithm a, NcclProtocol protocol, int64_t m,
     int64_t *time)
 {
 	SimParameters p = beside->p;
-	if (of->m != m)
-		memset(of->time, 0, sizeof of->time);
-	of->m = m;
+	select_message(of, m);
 	p.packet_most = protocol == NCCL_LL ? m : 0;
+	p.line_most = 0;
 	if (protocol == NCCL_LL128)
 		p.step = p.packet_step;
 	if (of->time[a][protocol] == 0)
@@ -340,8 +350,12 @@ protocol_time(Ctx *ctx, const NcclBeside *beside, NcclRings *of, NcclAlgorithm a
 Status
 nccl_ring_time(Ctx *ctx, NcclBeside *beside, int row, int64_t m, int64_t *time)
 {
-	NcclProtocol protocol = m <= beside->p.packet_most ? NCCL_LL : NCCL_SIMPLE;
-	return protocol_time(ctx, beside, beside->rings[row], NCCL_RING, protocol, m, time);
+	NcclRings *of = beside->rings[row];
+	select_message(of, m);
+	if (of->ring_time == 0)
+		TRY(simulate(ctx, of->plan[NCCL_RING], &beside->p, m, &of->ring_time));
+	*time = of->ring_time;
+	return OK;
 }
 
 Status

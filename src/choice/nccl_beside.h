@@ -16,7 +16,7 @@ typedef struct {
 	const Schedule *sched[N_NCCL_ALGORITHMS];	/* NULL: there are none */
 	SimPlan *plan[N_NCCL_ALGORITHMS], *ll128[N_NCCL_ALGORITHMS];
 	/* What was simulated last: messages of m bytes; ps, 0: not yet. */
-	int64_t m, time[N_NCCL_ALGORITHMS][N_NCCL_PROTOCOLS];
+	int64_t m, time[N_NCCL_ALGORITHMS][N_NCCL_PROTOCOLS], ring_time;	/* ring_time: as of libblink's own */
 } NcclRings;
 
 enum { NCCL_RING_ROWS = LIMIT_BASELINES };

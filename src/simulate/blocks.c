@@ -24,7 +24,7 @@ blocks_new(Ctx *ctx, const SimPlan *plan, const char *name, const struct blocks_
 	b->kind = kind;
 	b->plan = plan;
 	b->name = name;
-	*out = (SimResult){ .packets = by_packets(asked), .last = -1 };
+	*out = (SimResult){ .protocol = sim_protocol(plan, &asked->p, asked->m), .last = -1 };
 	TRY(NEW_EACH(ctx, n_links, out->moved, out->busy));
 	TRY(TEMP_EACH(ctx, n, b->woken, b->is_woken));
 	TRY(TEMP(ctx, b->moved, n_links));

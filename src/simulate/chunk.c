@@ -1,5 +1,6 @@
 /* The chunk size with the least simulated time, among powers of two of at least 4 KiB; of packets, of at least 256
- * bytes, since each carries its own flag: a warp sends on the 32 times 8 bytes that it has without waiting for others.
+ * bytes, since each carries its own flag: a warp sends on the 32 times 8 bytes that it has without waiting for others;
+ * of lines, of at least 1 KiB, as a warp sends on four lines, or eight where all warps have as many.
  *
  * Small chunks fill the pipeline sooner, and pay more start-ups: along d hops a segment of S bytes takes about
  * (k + d - 1) (step + S / (k B)) in k chunks, least for k = sqrt((d - 1) S / (B step)). Trees that share links are not
@@ -19,12 +20,13 @@
 #include "simulate/run.h"
 #include "simulate/shared.h"
 
-enum { LEAST_SHIFT = 12, LEAST_SHIFT_PACKETS = 8, PATIENCE = 2, TRIALS = 4 };
+enum { PATIENCE = 2, TRIALS = 4 };
 
 int64_t
-sim_least_chunk(const SimAsk *ask)
+sim_least_chunk(SimProtocol protocol)
 {
-	return INT64_C(1) << (by_packets(ask) ? LEAST_SHIFT_PACKETS : LEAST_SHIFT);
+	static const int shift[] = { [SIM_CHUNKS] = 12, [SIM_PACKETS] = 8, [SIM_LINES] = 10 };
+	return INT64_C(1) << shift[protocol];
 }
 
 static int64_t
@@ -47,6 +49,7 @@ struct search {
 	Ctx *ctx;
 	const struct net *net;
 	const SimAsk *ask;
+	int64_t least;		/* chunk */
 	const Floor *floor;	/* NULL: none is known */
 	int64_t longest;	/* bytes */
 	int64_t most;		/* ps: a longer time than that need not be known */
@@ -87,7 +90,7 @@ try_chunk(struct search *s, int64_t chunk, bool *better)
 static int64_t
 largest_chunk(const struct search *s)
 {
-	int64_t chunk = sim_least_chunk(s->ask);
+	int64_t chunk = s->least;
 	while (chunk < s->longest)
 		chunk *= 2;
 	return chunk;
@@ -96,7 +99,7 @@ largest_chunk(const struct search *s)
 static bool
 has_chunk(const struct search *s, int64_t chunk)
 {
-	return chunk >= sim_least_chunk(s->ask) && !too_many(s->net, s->longest, chunk);
+	return chunk >= s->least && !too_many(s->net, s->longest, chunk);
 }
 
 /* The chunk with the least floor: the search will hardly end before. */
@@ -193,7 +196,8 @@ sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *flo
     SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct search s = { .ctx = ctx, .ask = ask, .floor = floor };
+	struct search s = { .ctx = ctx, .ask = ask, .floor = floor,
+		.least = sim_least_chunk(sim_protocol(plan, &ask->p, ask->m)) };
 	SimAsk one = *ask;
 	struct net net;
 	bool found = true;

@@ -16,6 +16,7 @@
  * Doubles, less a billionth for their rounding. */
 #include "simulate/floor.h"
 #include "schedule/schedule.h"
+#include "simulate/run.h"
 
 struct slow_hop {
 	int segment, from, to, src;
@@ -23,7 +24,7 @@ struct slow_hop {
 	bool adds;
 	double add;		/* ps for a byte */
 	double byte;		/* ps, on the slowest of its links */
-	double latency[2];	/* ps; [1]: of packets */
+	double latency[SIM_LINES + 1];	/* ps, by the protocol */
 };
 
 struct slow_link {
@@ -37,11 +38,10 @@ struct Floor {
 	struct slow_hop *hop;
 	struct slow_link *link;
 	int *of_link;		/* hops of each link */
-	double least_latency[2];
 	double *first, *last;	/* of values */
 	double *sends;		/* of ranks */
 	int64_t *bytes;		/* of segments */
-	bool packets;
+	SimProtocol protocol;
 	double links;		/* ps: what the slowest link takes for its bytes */
 };
 
@@ -57,11 +57,9 @@ slow_hop(const Floor *f, const SimHop *hop, struct slow_hop *out)
 		double byte = (double)PS_PER_S / (double)sim_link_rate(f->p, &link[hop->link[i]]);
 		out->byte = byte > out->byte ? byte : out->byte;
 	}
-	for (int packets = 0; packets < 2; packets++) {
-		const SimAsk ask = { .p = *f->p, .m = packets ? f->p->packet_most : f->p->packet_most + 1 };
+	for (SimProtocol of = SIM_CHUNKS; of <= SIM_LINES; of++)
 		for (int i = 0; i < hop->n_path; i++)
-			out->latency[packets] += (double)sim_link_latency(&ask, &link[hop->path[i]]);
-	}
+			out->latency[of] += (double)sim_link_latency(f->p, of, &link[hop->path[i]]);
 }
 
 /* Hops of each link. */
@@ -111,7 +109,7 @@ floor_prepare(Ctx *ctx, const SimPlan *plan, const SimParameters *p, Floor **out
 static double
 on_links(const Floor *f, double bytes)
 {
-	return f->packets ? 2 * bytes : bytes;
+	return f->protocol == SIM_PACKETS ? 2 * bytes : f->protocol == SIM_LINES ? bytes / 15 * 16 : bytes;
 }
 
 int64_t
@@ -119,7 +117,7 @@ floor_of_message(Floor *f, int64_t m)
 {
 	int64_t longest = 0;
 	sim_segment_bytes(f->plan, m, f->bytes);
-	f->packets = m <= f->p->packet_most;
+	f->protocol = sim_protocol(f->plan, f->p, m);
 	f->links = 0;
 	for (int s = 0; s < f->plan->sched->n_segments; s++)
 		longest = f->bytes[s] > longest ? f->bytes[s] : longest;
@@ -137,7 +135,7 @@ floor_of_message(Floor *f, int64_t m)
 static double
 sending(const Floor *f, const struct slow_hop *hop, double steps, double bytes)
 {
-	double start = (double)((f->packets ? f->p->packet_step : f->p->step) * PS_PER_NS);
+	double start = (double)(protocol_step(f->p, f->protocol) * PS_PER_NS);
 	double add = hop->adds && f->p->fused ? hop->add : 0;
 	return steps * start + on_links(f, bytes) * hop->byte + bytes * add;
 }
@@ -147,7 +145,7 @@ static double
 arriving(const Floor *f, const struct slow_hop *hop, double bytes)
 {
 	double add = !hop->adds || f->p->fused ? 0 : (double)(f->p->reduce_step * PS_PER_NS) + bytes * hop->add;
-	return hop->latency[f->packets] + add;
+	return hop->latency[f->protocol] + add;
 }
 
 static void
@@ -163,8 +161,8 @@ pass_hop(const Floor *f, const struct slow_hop *hop, double chunk)
 	int64_t chunks = ((int64_t)all - 1) / (int64_t)chunk + 1;
 	double last = all - (double)(chunks - 1) * chunk;
 	if (hop->follows) {
-		raise(&f->first[hop->to], f->first[hop->from] + hop->latency[f->packets]);
-		raise(&f->last[hop->to], f->last[hop->from] + hop->latency[f->packets]);
+		raise(&f->first[hop->to], f->first[hop->from] + hop->latency[f->protocol]);
+		raise(&f->last[hop->to], f->last[hop->from] + hop->latency[f->protocol]);
 		return;
 	}
 	double sent = sending(f, hop, (double)chunks, all);

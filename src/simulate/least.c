@@ -14,6 +14,7 @@ static int64_t
 farthest(const SimPlan *plan, const SimAsk *ask, int from, int only, Clocks *clocks, bool *done)
 {
 	const Topology *topo = plan->sched->topo;
+	SimProtocol protocol = sim_protocol(plan, &ask->p, ask->m);
 	int64_t most = 0;
 	for (int v = 0; v < topo->n_vertices; v++)
 		done[v] = false;
@@ -26,7 +27,7 @@ farthest(const SimPlan *plan, const SimAsk *ask, int from, int only, Clocks *clo
 			most = now;
 		for (int i = topo->first_out[v]; i < topo->first_out[v + 1]; i++) {
 			const Link *link = &topo->link[topo->out[i]];
-			int64_t then = now + sim_link_latency(ask, link);
+			int64_t then = now + sim_link_latency(&ask->p, protocol, link);
 			if (!done[link->to] && then < clocks_time_of(clocks, link->to))
 				clocks_set(clocks, link->to, then);
 		}
@@ -85,10 +86,11 @@ sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
 		*out = plan->n_hops == 0 ? 0 : (ask->p.call + ask->p.task) * PS_PER_NS;
 		return OK;
 	}
-	int64_t latency, least = INT64_MAX, step = by_packets(ask) ? ask->p.packet_step : ask->p.step;
+	SimProtocol protocol = sim_protocol(plan, &ask->p, ask->m);
+	int64_t latency, least = INT64_MAX, step = protocol_step(&ask->p, protocol);
 	TRY(latency_of(ctx, plan, ask, &latency));
 	for (int l = 0; l < topo->n_links; l++) {
-		int64_t one = sim_link_latency(ask, &topo->link[l]);
+		int64_t one = sim_link_latency(&ask->p, protocol, &topo->link[l]);
 		least = one < least ? one : least;
 	}
 	Wide at_once = (Wide)ask->p.burst * topo->n_links;

@@ -193,7 +193,7 @@ queue_step(struct run *run, struct flow_run *flow, int slot)
 static Wide
 work_of_step(const struct run *run, int64_t bytes, int64_t weight)
 {
-	Wide work = (Wide)bytes * PS_PER_S << (RATE_BITS + by_packets(run->ask));
+	Wide work = (Wide)protocol_bytes(run->protocol, bytes) * PS_PER_S << RATE_BITS;
 	if (weight == WEIGHT_ONE)
 		return work;
 	if (work >> (126 - RATE_BITS) == 0)

@@ -20,11 +20,20 @@ sim_add_rate(const SimParameters *p, const Topology *topo, const SimHop *hop)
 	return least < INT64_MAX ? least : 0;
 }
 
-int64_t
-sim_link_latency(const SimAsk *ask, const Link *link)
+SimProtocol
+sim_protocol(const SimPlan *plan, const SimParameters *p, int64_t m)
 {
-	int64_t ps = (link->latency ? link->latency : ask->p.latency[link->class]) * PS_PER_NS;
-	return by_packets(ask) ? ps / PPM * ask->p.packet_hop + ps % PPM * ask->p.packet_hop / PPM : ps;
+	if (m <= plan->lines && m > p->line_above && m <= p->line_most)
+		return SIM_LINES;
+	return m <= p->packet_most ? SIM_PACKETS : SIM_CHUNKS;
+}
+
+int64_t
+sim_link_latency(const SimParameters *p, SimProtocol protocol, const Link *link)
+{
+	int64_t ps = (link->latency ? link->latency : p->latency[link->class]) * PS_PER_NS;
+	int64_t part = protocol == SIM_PACKETS ? p->packet_hop : protocol == SIM_LINES ? p->line_hop : PPM;
+	return ps / PPM * part + ps % PPM * part / PPM;
 }
 
 /* A slot for each step that can be under way at once. */
@@ -92,7 +101,7 @@ links_new(struct run *run)
 		run->link[l].left = work_of_link(run, l);
 		run->link[l].tokens = run->ask->p.burst;
 		run->link[l].to_move -= (double)run->ask->p.burst;
-		run->link[l].byte = (double)(PS_PER_S << by_packets(run->ask)) / (double)net->rate[l];
+		run->link[l].byte = (double)protocol_bytes(run->protocol, PS_PER_S) / (double)net->rate[l];
 	}
 	return new_slots(run);
 }

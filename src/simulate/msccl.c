@@ -66,7 +66,7 @@ struct program {
 static int64_t
 wire_bytes(const struct program *p, int64_t bytes)
 {
-	if (!by_packets(p->all.asked))
+	if (p->all.run.out->protocol == SIM_CHUNKS)
 		return bytes;
 	return strcmp(p->of->algo->protocol, "LL128") == 0 ? bytes + (bytes + 14) / 15 : 2 * bytes;
 }
@@ -192,7 +192,7 @@ begin_to_send(struct program *p, int t)
 {
 	struct block *b = &p->block[t];
 	const SimParameters *of = &p->all.asked->p;
-	int64_t wait = (by_packets(p->all.asked) ? of->packet_step : of->step) * PS_PER_NS;
+	int64_t wait = protocol_step(of, p->all.run.out->protocol) * PS_PER_NS;
 	b->current = blocks_begin(&p->all, t, b->cause, b->sent);
 	*in_flight(p, t, b->sent++) = b->current;
 	return wait ? stay(p, t, BLOCK_STARTING, wait) : move_bytes(p, t);
@@ -332,7 +332,8 @@ new_blocks(struct program *p)
 		struct block *b = &p->block[t];
 		*b = (struct block){ .last = -1, .cause = -1, .first_waiter = NO_WAITER };
 		for (int i = 0; i < plan->hop[t].n_links; i++)
-			b->latency += sim_link_latency(p->all.asked, &topo->link[plan->hop[t].link[i]]);
+			b->latency += sim_link_latency(&p->all.asked->p, p->all.run.out->protocol,
+			    &topo->link[plan->hop[t].link[i]]);
 	}
 	return OK;
 }

@@ -69,13 +69,12 @@ static void
 set_latencies(struct plan_run *p)
 {
 	const SimMscclpp *m = p->of;
-	SimAsk packets = *p->all.asked;
-	packets.p.packet_most = LIMIT_MESSAGE;
+	const SimParameters *of = &p->all.ask.p;
 	for (int i = 0; i < m->n_pairs; i++)
 		for (int k = 0; k < m->route[i].n_links; k++) {
 			const Link *link = &m->plan.sched->topo->link[m->route[i].link[k]];
-			p->latency[i] += sim_link_latency(&p->all.ask, link);
-			p->relaxed[i] += sim_link_latency(&packets, link);
+			p->latency[i] += sim_link_latency(of, SIM_CHUNKS, link);
+			p->relaxed[i] += sim_link_latency(of, SIM_PACKETS, link);
 		}
 }
 

@@ -14,8 +14,9 @@ static int64_t
 path_latency(const SimPlan *plan, const SimAsk *ask, const SimHop *hop)
 {
 	int64_t latency = 0;
+	SimProtocol protocol = sim_protocol(plan, &ask->p, ask->m);
 	for (int i = 0; i < hop->n_path; i++)
-		latency += sim_link_latency(ask, &plan->sched->topo->link[hop->path[i]]);
+		latency += sim_link_latency(&ask->p, protocol, &plan->sched->topo->link[hop->path[i]]);
 	return latency;
 }
 

@@ -2,8 +2,9 @@
  * hops into it have arrived, and then goes out. At a root the two are one value. Values without a hop into them are
  * input. */
 #include "model/blocks.h"
+#include "model/line_room.h"
 #include "schedule/schedule.h"
-#include "simulate/simulate.h"
+#include "simulate/run.h"
 
 #include <string.h>
 
@@ -234,6 +235,83 @@ add_segments(Ctx *ctx, struct build *b)
 	return OK;
 }
 
+#define LINE_RATE (23 * BYTES_PER_GB)
+
+/* As libblink has lines: NVLinks of 20 GB/s are those of the P100, whose warps do not store 128 bytes at once. */
+static bool
+hop_has_lines(const Topology *topo, const SimHop *hop)
+{
+	bool lines = hop->feeder < 0 && hop->n_path == hop->n_links
+	    && topo->vertex[hop->src].node == topo->vertex[hop->dst].node;
+	for (int i = 0; i < hop->n_links; i++) {
+		const Link *link = &topo->link[hop->link[i]];
+		lines = lines && link->class == LINK_NVLINK && link->capacity / link->count >= LINE_RATE;
+	}
+	return lines;
+}
+
+static bool
+has_lines(const SimPlan *plan)
+{
+	bool lines = true;
+	for (int h = 0; h < plan->n_hops; h++)
+		lines = lines && hop_has_lines(plan->sched->topo, &plan->hop[h]);
+	return lines;
+}
+
+/* Hops from one rank to another, at most. */
+static Status
+lanes_of_pair(Ctx *ctx, const SimPlan *plan, int *out)
+{
+	int *count, n = plan->sched->topo->n_ranks;
+	TRY(TEMP(ctx, count, n));
+	*out = 1;
+	for (int r = 0; r < n; r++) {
+		for (int i = plan->first_issue[r]; i < plan->first_issue[r + 1]; i++) {
+			int *lanes = &count[plan->hop[plan->issue[i]].dst];
+			*out = ++*lanes > *out ? *lanes : *out;
+		}
+		for (int i = plan->first_issue[r]; i < plan->first_issue[r + 1]; i++)
+			count[plan->hop[plan->issue[i]].dst] = 0;
+	}
+	return OK;
+}
+
+static bool
+has_room(const SimPlan *plan, int lanes, int64_t m, int64_t *bytes)
+{
+	int64_t longest = 0;
+	sim_segment_bytes(plan, m, bytes);
+	for (int s = 0; s < plan->sched->n_segments; s++)
+		longest = bytes[s] > longest ? bytes[s] : longest;
+	return protocol_bytes(SIM_LINES, longest) <= line_room(plan->sched->topo->n_ranks) / lanes;
+}
+
+/* The longest message for whose lines a pair has room; 0: none. */
+static Status
+find_lines(Ctx *ctx, SimPlan *plan)
+{
+	int64_t *bytes, least = 0, most = LIMIT_MESSAGE;
+	int lanes;
+	if (plan->n_hops == 0 || !has_lines(plan))
+		return OK;
+	TRY(lanes_of_pair(ctx, plan, &lanes));
+	TRY(TEMP(ctx, bytes, plan->sched->n_segments));
+	if (plan->bytes) {
+		plan->lines = has_room(plan, lanes, 1, bytes) ? LIMIT_MESSAGE : 0;
+		return OK;
+	}
+	while (least < most) {
+		int64_t middle = least + (most - least + 1) / 2;
+		if (has_room(plan, lanes, middle, bytes))
+			least = middle;
+		else
+			most = middle - 1;
+	}
+	plan->lines = least;
+	return OK;
+}
+
 Status
 sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 {
@@ -263,6 +341,7 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 	struct build b = { .plan = plan, .topo = sched->topo, .reduces = collective_reduces(sched->coll) };
 	TRY(add_segments(ctx, &b));
 	TRY(list_hops(ctx, plan));
+	TRY(find_lines(ctx, plan));
 	arena_release(&ctx->scratch, mark);
 	*out = plan;
 	return OK;
@@ -337,6 +416,9 @@ sim_join(Ctx *ctx, const Topology *topo, const SimPart *part, int n, SimPlan **o
 	TRY(NEW(ctx, plan->value_segment, values));
 	sched->topo = topo;
 	sched->root = -1;
+	plan->lines = LIMIT_MESSAGE;
+	for (int i = 0; i < n; i++)
+		plan->lines = part[i].m > part[i].plan->lines ? 0 : plan->lines;
 	for (int i = 0; i < n; i++)
 		TRY(add_part(ctx, &part[i], plan, sched, bytes, begin));
 	plan->sched = sched;
@@ -426,5 +508,6 @@ sim_prepare_matrix(Ctx *ctx, const Schedule *sched, const int64_t *bytes, SimPla
 		own[s] = part_of((*out)->sched, segment, bytes[sched_segment_block((*out)->sched, segment)]);
 	}
 	(*out)->bytes = own;
-	return OK;
+	(*out)->lines = 0;
+	return find_lines(ctx, *out);
 }

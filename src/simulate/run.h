@@ -222,6 +222,7 @@ struct run {
 	Ctx *ctx;
 	const struct net *net;
 	const SimAsk *ask;
+	SimProtocol protocol;		/* by which links carry bytes; of threadblocks, which count them: chunks */
 	SimResult *out;
 	int64_t now;
 	int64_t most;			/* ps: beyond that, nothing need be known */
@@ -298,10 +299,18 @@ chunk_bytes(const struct run *run, int segment, int64_t chunk)
 	return left < size ? left : size;
 }
 
-static inline bool
-by_packets(const SimAsk *ask)
+/* ns before the bytes of a step move. */
+static inline int64_t
+protocol_step(const SimParameters *p, SimProtocol protocol)
 {
-	return ask->m <= ask->p.packet_most;
+	return protocol == SIM_CHUNKS ? p->step : p->packet_step;
+}
+
+/* Bytes on links, with flags. */
+static inline int64_t
+protocol_bytes(SimProtocol protocol, int64_t bytes)
+{
+	return protocol == SIM_PACKETS ? 2 * bytes : protocol == SIM_LINES ? bytes + (bytes + 14) / 15 : bytes;
 }
 
 #endif

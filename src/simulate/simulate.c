@@ -34,7 +34,7 @@
  * Parts. The trees of a part of a hybrid schedule begin `setup` later, which is how long peer access takes to switch.
  *
  * Packets. A message of `packet_most` bytes or less has twice its bytes on each link (as many of flags as of data),
- * start-ups of `packet_step`, and `packet_hop` of the latency.
+ * start-ups of `packet_step`, and `packet_hop` of the latency. One by lines has 16 / 15 of its bytes, and `line_hop`.
  *
  * Exactness. Times are whole ps, what a link gives to each weight (a level) whole 2^-52 bytes/s, work whole
  * (ps * 2^-40 bytes/s). Levels are rounded down, so that the steps of a link take no more than it has; what they have
@@ -123,7 +123,7 @@ move_bytes(struct run *run, int slot)
 static int64_t
 start_up(const struct run *run)
 {
-	return (by_packets(run->ask) ? run->ask->p.packet_step : run->ask->p.step) * PS_PER_NS;
+	return protocol_step(&run->ask->p, run->protocol) * PS_PER_NS;
 }
 
 static Status
@@ -452,8 +452,9 @@ Status
 sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t most, SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	SimResult result = { .packets = by_packets(ask), .last = -1 };
-	struct run run = { .ctx = ctx, .net = net, .ask = ask, .out = &result, .most = most,
+	SimProtocol protocol = sim_protocol(net->plan, &ask->p, ask->m);
+	SimResult result = { .protocol = protocol, .last = -1 };
+	struct run run = { .ctx = ctx, .net = net, .ask = ask, .protocol = protocol, .out = &result, .most = most,
 		.first_late = NO_SLOT };
 	int n_links = net->plan->sched->topo->n_links;
 	TRY(NEW_EACH(ctx, n_links, result.moved, result.busy));

@@ -67,6 +67,15 @@ extern const Names executor_names;
 	X(packet_step, "packet_step", NS_PER_US, 0, LIMIT_LATENCY_NS, 0, 0, 0, \
 	    "as step, for packets, which carry their own flags (us)", \
 	    "kernel: no fence and no flag") \
+	X(line_hop, "line_hop", 1, 0, PPM, 265000, 1000000, 1000000, \
+	    "latency of links for lines, millionths of their own; they have the step of packets", \
+	    "kernel: 0.9 us, 0.6 of packets and 0.3 more that lines took on an H100 that ranks shared") \
+	X(line_above, "line_above", 1, 0, LIMIT_MESSAGE, 65536, 0, 0, \
+	    "messages of more bytes, up to line_most, go by lines where all links are NVLinks of 25 GB/s or more", \
+	    "kernel: as libblink") \
+	X(line_most, "line_most", 1, 0, LIMIT_MESSAGE, 2097152, 0, 0, \
+	    "messages of up to this number of bytes go by lines, of 120 bytes of data and 8 of flags; 0: none", \
+	    "kernel: as libblink; NCCL's LL128") \
 	X(cores, "cores", 1, 0, LIMIT_RANKS, 0, 0, 0, \
 	    "processors that execute the start-ups of all ranks, and chunks as libblink takes them by itself; 0: as " \
 	    "many as are wanted, and chunks that take least time", "of the machine") \
@@ -135,6 +144,9 @@ void sim_defaults(Executor executor, SimParameters *out);
  * none. */
 void sim_parameters_for(Executor executor, const Parameters *machine, const Parameters *own, SimParameters *out);
 
+/* How a message goes: in chunks, told of by flags; or by packets, or lines, which carry their own. */
+typedef enum { SIM_CHUNKS, SIM_PACKETS, SIM_LINES } SimProtocol;
+
 /* A row of the table, for readers of files and for help. */
 typedef struct {
 	const char *name;
@@ -166,6 +178,8 @@ typedef struct {
 	const PartEnd *split;	/* NULL: no parts */
 	const int64_t *bytes;	/* of each segment; NULL: by what it has of the message */
 	const int64_t *begin;	/* of each segment: ns from the call until it may begin; NULL: at once */
+	int64_t lines;		/* the longest message that may go by lines, which are for NVLinks of one server, of 25
+				 * GB/s or more; 0: none */
 	int n_hops;
 	SimHop *hop;		/* in the order of the file: segment by segment, up before down */
 	int n_values;		/* of segments on ranks, at most two of each: on the way up, on the way down */
@@ -232,7 +246,7 @@ typedef struct {
 	int64_t n_steps;
 	int64_t chunk;		/* bytes, of the longest chunk */
 	int64_t n_chunks;	/* of the longest segment */
-	bool packets;
+	SimProtocol protocol;
 	int64_t *moved;		/* of each link: bytes of data, in the run arena */
 	int64_t *busy;		/* of each link: ps with at least one step on it */
 	SimStep *step;		/* n_steps, in the order in which they begin, or NULL: in the run arena */
@@ -259,13 +273,16 @@ Status sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Flo
     SimResult *out);
 
 /* The least chunk that it tries, bytes: a power of two. */
-int64_t sim_least_chunk(const SimAsk *ask);
+int64_t sim_least_chunk(SimProtocol protocol);
+
+/* By which protocol a message of m bytes goes. */
+SimProtocol sim_protocol(const SimPlan *plan, const SimParameters *p, int64_t m);
 
 /* Bytes of each segment in a message of m bytes: bytes[n_segments]. */
 void sim_segment_bytes(const SimPlan *plan, int64_t m, int64_t *bytes);
 
 /* ps of a link as it is simulated. */
-int64_t sim_link_latency(const SimAsk *ask, const Link *link);
+int64_t sim_link_latency(const SimParameters *p, SimProtocol protocol, const Link *link);
 
 /* Bytes that a link carries in a second, as it is simulated. */
 int64_t sim_link_rate(const SimParameters *p, const Link *link);

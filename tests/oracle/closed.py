@@ -161,7 +161,7 @@ def check(args, formula, n, step, latency, chunks):
         json.dump(make(mesh), f)
     with open(parameters, "w") as f:
         json.dump({"kernel": {"call": CALL / 10**6, "step": step, "at_once": at_once, "reduce": 500 if adds else 0,
-                              "reduce_by_link": 0, "packet_most": 0, "efficiency": {"nvlink": 1},
+                              "reduce_by_link": 0, "packet_most": 0, "line_most": 0, "efficiency": {"nvlink": 1},
                               "latency": {"nvlink": 0}}}, f)
     block = 4096
     sizes = [n * chunks * block * i for i in (1, 3, 16)]

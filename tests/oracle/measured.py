@@ -73,7 +73,10 @@ def measured_rows(blinkc, where):
     for what, source, executor, make, n, capacity, size, chunk, measured, us in MEASURED:
         with open(path, "w") as f:
             json.dump(scaled(mesh(n, capacity).schedule(*make(n)), capacity), f)
-        row = simulate(blinkc, path, "--executor", executor, "--size", str(size), "--chunk", str(chunk))["sizes"][0]
+        with open(os.path.join(where, "no_lines.json"), "w") as f:    # no program that was measured has any
+            f.write('{"kernel": {"line_most": 0}}')
+        row = simulate(blinkc, path, "--executor", executor, "--size", str(size), "--chunk", str(chunk),
+                       "--parameters", os.path.join(where, "no_lines.json"))["sizes"][0]
         model = row["time_ps"] / 10**6 if us else row["algbw"]
         unit = "us" if us else "GB/s"
         off = f"{100 * (model / measured - 1):+.0f} %"

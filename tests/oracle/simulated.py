@@ -19,13 +19,27 @@ from fractions import Fraction
 PS = 10**12
 
 
+def has_lines(schedule, longest):
+    """May a message go by lines? Over NVLinks between GPUs of one server, not of the P100, no switch adds or copies,
+    and there is room for all that a pair has of the longest segment."""
+    links, ranks = schedule["topology"]["links"], schedule["topology"]["ranks"]
+    edges = [e for tree in schedule["trees"] for phase in ("up", "down") for e in tree.get(phase, [])]
+    pairs = [(src, dst) for src, dst, _ in edges]
+    fast = all(links[l]["class"] == "nvlink" and Fraction(str(links[l]["capacity"])) / links[l].get("count", 1) >= 23
+               for _, _, path in edges for l in path)
+    straight = all(links[path[0]]["from"] == src and links[path[-1]]["to"] == dst
+                   and ranks[src].get("node") == ranks[dst].get("node") for src, dst, path in edges)
+    room = min(max((32 << 20) // len(ranks) // 4096 * 4096, 256 << 10), 2304 << 10)
+    lanes = max((pairs.count(pair) for pair in set(pairs)), default=1)
+    return bool(edges) and fast and straight and longest + math.ceil(longest / 15) <= room // lanes
+
+
 class Simulation:
     def __init__(self, schedule, p, m, chunk):
         self.p, self.m, self.chunk, self.now = p, m, chunk, 0
         topology = schedule["topology"]
         self.n = len(topology["ranks"])
         self.links = topology["links"]
-        self.packets = m <= p["packet_most"]
         self.rate = [max(1, scaled(l["capacity"], 10**9) * scaled(p["efficiency"][l["class"]], 10**6) // 10**6)
                      for l in self.links]
         self.events, self.moving, self.pushed = [], {}, 0
@@ -40,7 +54,8 @@ class Simulation:
         total = 0
         for l in path:
             ps = scaled(self.links[l].get("latency", 0) or self.p["latency"][self.links[l]["class"]], 1000) * 1000
-            total += ps * self.p["packet_hop"] // 10**6 if self.packets else ps
+            part = self.p["packet_hop"] if self.packets else self.p["line_hop"] if self.lines else 10**6
+            total += ps * part // 10**6
         return total
 
     def make_edges(self, schedule):
@@ -50,6 +65,10 @@ class Simulation:
         in_all = self.n**2 if schedule["collective"] == "alltoall" else blocks
         block = -(-self.m // blocks)
         self.edges, self.sizes, self.roots = [], [], []
+        lengths = [math.ceil(Fraction(tree["segment"][1]) * in_all * block) for tree in schedule["trees"]]
+        longest = max(lengths, default=0)
+        self.lines = self.p["line_above"] < self.m <= self.p["line_most"] and has_lines(schedule, longest)
+        self.packets = self.m <= self.p["packet_most"] and not self.lines
         for t, tree in enumerate(schedule["trees"]):
             length = Fraction(tree["segment"][1])
             self.sizes.append(math.ceil(length * in_all * block))
@@ -115,7 +134,7 @@ class Simulation:
     def begin(self, e):
         e["busy"] = True
         e["begun"] += 1
-        step = self.p["packet_step"] if self.packets else self.p["step"]
+        step = self.p["packet_step"] if self.packets or self.lines else self.p["step"]
         if e["feeder"]:
             self.move(e)
             return
@@ -130,7 +149,8 @@ class Simulation:
         e["bytes_begun"] += 1
         for l in e["links"]:
             self.moved[l] += size
-        self.moving[id(e)] = {"edge": e, "left": Fraction(size * PS * (2 if self.packets else 1), e["weight"]),
+        on_links = 2 * size if self.packets else size + math.ceil(size / 15) if self.lines else size
+        self.moving[id(e)] = {"edge": e, "left": Fraction(on_links * PS, e["weight"]),
                               "level": 0, "since": self.now, "end": None}
         for f in self.edges:
             if f["feeder"] is e and not f["busy"] and f["begun"] < f["feeder"]["bytes_begun"]:

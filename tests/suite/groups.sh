@@ -188,8 +188,8 @@ expect "parts of a matrix" diff - <(grep -h -A3 '"bytes": \[' "$work"/parts/step
 0, 0, 0]
 END
 # One link, both ways: simulated without start-up times, as planned, and the latency of the link, 3.4 us.
-echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0, "efficiency":
-	{ "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
+echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0,
+	"line_most": 0, "efficiency": { "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
 job pair '{ "groups": "pair", "collective": "alltoall", "matrix": [[7, 25000000], [75000000, 9]], "times": 2 }' \
 	'"topology": "dgx1v", "groups": { "pair": [[0, 1]] },'
 plan pair

@@ -49,8 +49,8 @@ simulated() {
 	"$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))["sizes"][0]["time_ps"])' \
 		"$work/simulated.json"
 }
-echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0, "efficiency":
-	{ "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
+echo '{ "kernel": { "call": 0, "step": 0, "at_once": 0, "reduce_by_link": 0, "packet_most": 0,
+	"line_most": 0, "efficiency": { "nvlink": 1 }, "latency": { "nvlink": 0 } } }' >"$work/free.json"
 got=$(simulated star --matrix "$work/star.bytes" 2>&1)
 # 2 us, and the latency of two links, 1.7 us each.
 if [ "$got" = 5400000 ]; then ok "star: simulated in 5.4 us"; else not_ok "star: simulated: $got ps, want 5400000"; fi

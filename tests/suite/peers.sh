@@ -28,7 +28,7 @@ fi
 
 # ---- schedules, and the same as algorithms ----
 
-echo '{"kernel": {"packet_most": 0, "by_length": 0}}' >"$work/equal.json"
+echo '{"kernel": {"packet_most": 0, "line_most": 0, "by_length": 0}}' >"$work/equal.json"
 # same NAME SIZES TOLERANCE GPUS ARGUMENT...: the times of a schedule and of its algorithm differ by this part at most
 same() {
 	local name=$1 sizes=$2 tolerance=$3 gpus=$4
@@ -122,7 +122,7 @@ expect_exit "too many messages" 4 "$blinkc" simulate "$work/plan.json" --topolog
 
 # Times of its analytical backend (docs/simulator.md) for an allreduce of 64 MiB over links of 25 GiB/s and 0.5 us.
 echo '{"kernel": {"call": 0, "step": 0, "reduce": 0, "reduce_by_link": 0, "at_once": 0, "packet_most": 0,
-	"by_length": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
+	"line_most": 0, "by_length": 0, "efficiency": {"nvlink": 1}, "latency": {"nvlink": 0.5}}}' >"$work/ideal.json"
 # as_astra LINE ALGORITHM CHUNK NS: within 1 %
 as_astra() {
 	local name="${1// /-}.$2.$3"

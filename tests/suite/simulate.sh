@@ -10,6 +10,28 @@ same() { expect "$1: as the plain simulator" oracle simulated "$blinkc" "${@:2}"
 same "allreduce, kernel" --size 1000,3000001 "$work/s.json"
 same "allreduce, copy engines" --executor copy --size 70000 "$work/s.json"
 same "allreduce, host" --executor host --size 300000 "$work/s.json"
+same "packets, lines and chunks" --chunk 16K --size 65536,65537,1000001,2097152,2097153 "$work/s.json"
+# by NAME WANT SCHEDULE OPTION...: the protocols of its sizes
+by() {
+	"$blinkc" simulate "$3" "${@:4}" >"$work/by"
+	got=$(awk '/ us / { rows = 1; next }
+		rows { print /\(packets\)/ ? "packets" : /\(lines\)/ ? "lines" : "chunks" }' "$work/by" | xargs)
+	expect "$1: $2" [ "$got" = "$2" ]
+}
+by "NVLinks of a V100" "packets lines lines chunks" "$work/s.json" --size 65536,65537,2097152,2097153
+by "copy engines" "chunks chunks" "$work/s.json" --executor copy --size 64K,1M
+# No room for what a pair has of the longest segment; NVLinks of a P100; a part over PCIe; switches that add and copy.
+echo '{"kernel": {"line_most": 1000000000}}' >"$work/long.json"
+by "no more than there is room for" "lines chunks" "$work/s.json" --parameters "$work/long.json" --size 2M,40M
+same "no more than there is room for" --parameters "$work/long.json" --chunk 1024K --size 2000000,40000000 \
+	"$work/s.json"
+"$blinkc" -q topologies/dgx1p.xml -g 0-3 -o "$work/pascal.json"
+by "NVLinks of a P100" "packets chunks" "$work/pascal.json" --size 256K,1M
+same "NVLinks of a P100" --chunk 16K --size 100000,1000000 "$work/pascal.json"
+"$blinkc" -q $v -g 0-3 --hybrid -o "$work/hybrid.json"
+by "a part over PCIe" "packets chunks" "$work/hybrid.json" --size 256K,1M
+"$blinkc" -q topologies/dgx-h100-nvls.xml -g 0-3 -o "$work/nvls.json"
+by "switches that add and copy" "packets chunks" "$work/nvls.json" --size 256K,1M
 # Ranks that several others reduce into, over links that several trees share.
 "$blinkc" -q topologies/pcie-8gpu.xml -g 0-2,4,5 -o "$work/pcie.json"
 same "shared links, kernel" --chunk 128K --size 1000000 "$work/pcie.json"

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* Times jump where messages get too long for packets: both sides of that are looked at. */
+/* Times jump where messages get too long for packets or lines: both sides of that are looked at. */
 static void
-add_end_of_packets(int64_t most, Sizes *sizes)
+add_end(int64_t most, Sizes *sizes)
 {
 	int at = 0, twice;
 	while (at < sizes->n && sizes->m[at] < most)
@@ -27,7 +27,9 @@ void
 tuning_for(const Topology *machine, Tuning *tuning)
 {
 	sim_parameters_for(tuning->executor, &machine->parameters, &tuning->given, &tuning->p);
-	add_end_of_packets(tuning->p.packet_most, &tuning->sizes);
+	const int64_t end[] = { tuning->p.line_above, tuning->p.packet_most, tuning->p.line_most };
+	for (int i = 0; i < 3; i++)
+		add_end(end[i], &tuning->sizes);
 }
 
 /* What is chosen from this size on. */

@@ -24,7 +24,9 @@ put_row(const Simulation *s, const SimRow *row, Text *out)
 		text_put(out, " %  ");
 		put_link(out, s->plan->sched->topo, row->bottleneck);
 	}
-	text_put(out, row->result.packets ? "  (packets)\n" : "\n");
+	static const char *const ways[] = { [SIM_CHUNKS] = "", [SIM_PACKETS] = "  (packets)",
+		[SIM_LINES] = "  (lines)" };
+	text_printf(out, "%s\n", ways[row->result.protocol]);
 }
 
 static void
