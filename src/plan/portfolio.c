@@ -28,6 +28,7 @@ enum {
 
 static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
 static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
+static const Frac HARDLY = { 1, 10000 };	/* of the bound: likewise */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
 static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
@@ -488,6 +489,24 @@ run_turned(Ctx *ctx, struct portfolio *p, Packing **out)
 }
 
 static bool
+serves_parents(const struct portfolio *p)
+{
+	const Ask *ask = p->in->ask;
+	return is_irregular(p) && is_direct(p->in) && ask->coll == ALLREDUCE && !ask->tolerance.num
+	    && !topo_active(p->in->topo);
+}
+
+/* At the bound; where flows would take long, else hardly below it, of fewer units, which more often find room. */
+static Status
+run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Ask ask = *p->in->ask;
+	TRY(pack_parents(ctx, p->in->topo, p->in->bound, &ask, out));
+	ask.tolerance = HARDLY;
+	return *out || !is_long(flows_work(p->in)) ? OK : pack_parents(ctx, p->in->topo, p->in->bound, &ask, out);
+}
+
+static bool
 serves_flows(const struct portfolio *p)
 {
 	return is_irregular(p) && is_direct(p->in);
@@ -650,6 +669,8 @@ static const struct packer packers[] = {
 	{ "paths", "alltoall.c", serves_paths, paths_work, BEST_EFFORT, false, false, true, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, balanced_work, BEST_EFFORT, false, false, true,
 	    run_balanced },
+	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, searches_work, BEST_EFFORT, false,
+	    false, true, run_parents },
 	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, flows_work,
 	    BEST_EFFORT, false, false, true, run_turned },
 	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, flows_work, BEST_EFFORT, false,

@@ -437,8 +437,8 @@ simplest_between(Frac low, Frac high)
 }
 
 /* Of a demand: with a tolerance the simplest that is near enough. */
-static bool
-find_rate(const Topology *topo, const Bound *bound, const Ask *ask, Frac *rate)
+bool
+branchings_rate(const Topology *topo, const Bound *bound, const Ask *ask, Frac *rate)
 {
 	const Frac unit = { topo_link_unit(topo), 1 };
 	Frac keep, low, high;
@@ -455,7 +455,7 @@ pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *a
 {
 	Frac rate;
 	*out = NULL;
-	if (!find_rate(topo, bound, ask, &rate))
+	if (!branchings_rate(topo, bound, ask, &rate))
 		return OK;
 	TRY(pack_branchings_of(ctx, topo, bound, ask, rate, NULL, out));
 	if (*out)

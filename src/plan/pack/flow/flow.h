@@ -17,6 +17,8 @@
  * From: Edmonds 1973; Lovasz 1976; Berczi and Frank 2010 (branchings.c). Cost: for each root one maximum flow for each
  * arc at most, and one for each rank and tree, mostly far fewer; a flow over 256 ranks of 4 links takes about 20 us. */
 Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
+/* The rate of each demand that it is for; false where that needs too many bits. */
+bool branchings_rate(const Topology *topo, const Bound *bound, const Ask *ask, Frac *rate);
 /* The same at this rate, bytes/s, of each demand. shares: of an allgather or reducescatter, the demand of rank r is
  * shares[r] times that, shares[r] > 0; NULL: once. bound: read where the directions of an allreduce differ. */
 Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate,
@@ -29,6 +31,16 @@ Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, co
  * Cost: each root and link are looked at for each path by which parts move; at most some seconds. */
 Status pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
+
+/* An allreduce at the bound, or within the tolerance of it as above, over links between GPUs alone, each with an
+ * opposite one of equal capacity; trees have a few more levels than the least (parents.c).
+ * bound: a partition of the ranks into single ones, mostly, as of a torus without some ranks.
+ * *out: NULL: other machines, more than LIMIT_PAIR_RANKS ranks, a rate of few units, for which flows are better, or of
+ * too many, or trees of too many edges, time is over, or pushes found no such trees, though there may be some.
+ * Random: none. Cost: a search from each rank, and some hundred looks at an edge for each rank of each tree, ten times
+ * that where nothing is found: 1 s for 4096 ranks.
+ * From: Goldberg and Tarjan 1988, preflows; we push ranks of trees instead of flow, heuristically. */
+Status pack_parents(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
 /* Of a packing of any packer: trees exchange edges until none is deeper than it has to be, or no exchange is of use.
  * The rate, the number of trees, their roots and weights stay; no link carries more than its capacity.
