@@ -33,6 +33,7 @@ static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are 
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
 static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
 static const double ONE_HOP_GAIN = 0.025;	/* likewise, by a star of each rank: of less, nothing was measured */
+static const double SLOW = 1.5;		/* times the time of the rate alone: others may take less */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 
 static const double MESSAGE = 1 << 26;	/* bytes of the message whose time counts */
@@ -318,6 +319,47 @@ serves_unequal(const struct portfolio *p)
 	return is_large(p->in);
 }
 
+/* Less than other trees, by this part of their time. */
+static bool
+takes_less(const struct portfolio *p, const Packing *pack, const Packing *other, double part)
+{
+	const Topology *topo = p->in->topo;
+	const Collective coll = p->in->ask->coll;
+	Frac rate, best;
+	return pack_rate(pack, coll, topo->n_ranks, &rate) && pack_rate(other, coll, topo->n_ranks, &best)
+	    && pack_time(topo, pack, rate, MESSAGE, p->work)
+	    < pack_time(topo, other, best, MESSAGE, p->work) * (1 - part);
+}
+
+/* Its trees are so deep, or some of them of so small a rate, that the last chunk is late. */
+static bool
+is_slow(const struct portfolio *p, const Packing *pack)
+{
+	Frac rate;
+	return !pack || !pack_rate(pack, ALLREDUCE, p->in->topo->n_ranks, &rate)
+	    || pack_time(p->in->topo, pack, rate, MESSAGE, p->work) > SLOW * MESSAGE / frac_double(rate);
+}
+
+/* Where *best is slow: trees of an allgather, turned back, of any lengths or of one. Of trees hardly below the bound
+ * that are not deep those that take less time are better. */
+static Status
+try_turned(Ctx *ctx, struct portfolio *p, bool slots, Packing **best)
+{
+	const Planning *in = p->in;
+	Packing *turned;
+	TRY(pack_unequal_turned(ctx, in->topo, in->bound, slots, &turned));
+	if (turned)
+		TRY(plan_turn(ctx, in->topo, turned, &turned));
+	if (turned)
+		TRY(make_shallower(ctx, p, &turned));
+	bool shallow = slots && is_shallow(p, turned);
+	bool less = shallow && *best && takes_less(p, turned, *best, SAME_TIME);
+	p->close |= shallow && (less || !is_shallow(p, *best));
+	if (less || (shallow && !is_shallow(p, *best)) || plan_better(in, turned, *best, p->work))
+		*best = turned;
+	return OK;
+}
+
 static Status
 run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 {
@@ -328,18 +370,9 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	p->whole = *out;
 	*out = *out ? *out : lower;
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
-	for (int slots = 0; slots < 2 && in->ask->coll == ALLREDUCE && !proof.reached; slots++) {
-		Packing *turned;
-		TRY(pack_unequal_turned(ctx, in->topo, in->bound, slots, &turned));
-		if (turned)
-			TRY(plan_turn(ctx, in->topo, turned, &turned));
-		if (turned)
-			TRY(make_shallower(ctx, p, &turned));
-		bool shallow = slots && is_shallow(p, turned) && !is_shallow(p, *out);
-		if (shallow || plan_better(in, turned, *out, p->work))
-			*out = turned;
-		p->close |= shallow;
-	}
+	for (int slots = 0; slots < 2 && in->ask->coll == ALLREDUCE; slots++)
+		if (!proof.reached || (slots && is_slow(p, *out)))
+			TRY(try_turned(ctx, p, slots, out));
 	if (in->ask->coll == ALLREDUCE && !proof.reached && !p->close) {
 		Packing *even;
 		TRY(pack_unequal_even(ctx, in->topo, in->bound, &even));
@@ -553,18 +586,6 @@ serves_soon(const struct portfolio *p)
 	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
 }
 
-/* Than the best, by this part of its time. */
-static bool
-takes_less(const struct portfolio *p, const Packing *pack, double part)
-{
-	const Topology *topo = p->in->topo;
-	const Collective coll = p->in->ask->coll;
-	Frac rate, best;
-	return pack_rate(pack, coll, topo->n_ranks, &rate) && pack_rate(p->best, coll, topo->n_ranks, &best)
-	    && pack_time(topo, pack, rate, MESSAGE, p->work)
-	    < pack_time(topo, p->best, best, MESSAGE, p->work) * (1 - part);
-}
-
 static Status
 run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 {
@@ -585,7 +606,7 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 	}
 	if (!is_irregular(p)) {
 		TRY(make_shallower(ctx, p, &pack));
-		pack = takes_less(p, pack, AGAIN_GAIN) ? pack : NULL;
+		pack = takes_less(p, pack, p->best, AGAIN_GAIN) ? pack : NULL;
 	}
 	*out = pack;
 	p->proof = pack ? found : p->proof;
@@ -651,7 +672,7 @@ run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
 	Packing *pack;
 	Frac unused;
 	TRY(pack_family(ctx, in->topo, in->sym, in->bound, &onehop_family, in->ask, &pack, &proof, &unused));
-	if (!pack || !takes_less(p, pack, ONE_HOP_GAIN))
+	if (!pack || !takes_less(p, pack, p->best, ONE_HOP_GAIN))
 		return OK;
 	pack->fewer = p->best;
 	*out = pack;

@@ -192,7 +192,7 @@ scale(struct plan *p, bool *good)
 			p->room[side][i] -= p->room[side][i] % p->hub[0].length;
 	if (p->coll == ALLREDUCE)
 		p->room[1] = p->room[0];
-	return OK;
+	return *good && p->turned ? unequal_level_switches(p) : OK;
 }
 
 /* ---- filling the uplinks ---- */

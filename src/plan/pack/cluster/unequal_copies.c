@@ -49,12 +49,13 @@ int64_t
 unequal_switch_room(const struct plan *p, int rank, bool out)
 {
 	const Cluster *c = &p->c;
+	if (p->turned)
+		return p->switch_room[out ? UPLINK_OUT : UPLINK_IN][rank];
 	if (c->up[rank] < 0)
 		return 0;
 	int64_t up = p->topo->link[c->up[rank]].capacity, down = p->topo->link[c->down[rank]].capacity;
 	int64_t capacity = p->coll == ALLREDUCE ? least(up, down) : out == (p->coll != REDUCESCATTER) ? up : down;
 	Wide room = (Wide)capacity * p->times / c->unit;
-	room -= p->slots ? room % p->hub[0].length : 0;
 	return room >> 60 != 0 ? INT64_C(1) << 60 : (int64_t)room;
 }
 

@@ -22,8 +22,10 @@ struct lengths {
 	const struct plan *p;
 	int64_t unit;		/* bytes/s, of which all capacities are multiples */
 	double rate;		/* in units */
-	double *inside;		/* of each rank: what enters it over its switch, in units */
-	double *enters, *least;	/* of each rank: weights that have room, and that it has as a hub; whole numbers */
+	double *inside;		/* of each rank: its link to its switch, both directions, in units */
+	int64_t *room, *beside;	/* of each rank: weights for which that has room; that enter over uplinks */
+	int64_t *enters;	/* over its switch */
+	double *least;		/* of each rank: weight that it has as a hub; a whole number */
 };
 
 static Status
@@ -32,12 +34,13 @@ new_lengths(struct plan *p, struct lengths *out)
 	const Cluster *c = &p->c;
 	int n = p->topo->n_ranks;
 	*out = (struct lengths){ .p = p, .unit = c->unit };
-	TRY(TEMP_EACH(p->ctx, n, out->inside, out->enters, out->least));
+	TRY(TEMP_EACH(p->ctx, n, out->inside, out->least));
+	TRY(TEMP_EACH(p->ctx, n, out->room, out->beside, out->enters));
 	for (int v = 0; v < n; v++)
 		out->unit = c->down[v] < 0 ? out->unit : gcd64(p->topo->link[c->down[v]].capacity, out->unit);
 	for (int v = 0; v < n; v++)
 		out->inside[v] = c->down[v] < 0 ? 0
-		    : (double)(p->topo->link[c->down[v]].capacity / out->unit);
+		    : 2 * (double)(p->topo->link[c->down[v]].capacity / out->unit);
 	out->rate = frac_double(p->rate) * (double)(c->unit / out->unit);
 	return OK;
 }
@@ -55,23 +58,16 @@ uplink_units(const struct lengths *x, int i)
 	return (double)x->p->c.uplink[UPLINK_IN][i].capacity * (double)(x->p->c.unit / x->unit);
 }
 
-/* Of the hubs of server s. Returns their sum. */
+/* Of the hubs of a server. Returns their sum. */
 static double
-server_lengths(struct lengths *x, const struct cluster_server *server, double all, double times)
+server_lengths(struct lengths *x, const struct cluster_server *server, double all)
 {
-	const Cluster *c = &x->p->c;
-	const int *rank = c->rank + server->first;
+	const int *rank = x->p->c.rank + server->first;
 	double outside = 0, sum = 0, more;
-	for (int i = 0; i < server->n; i++)
-		x->enters[rank[i]] = room_of(x->inside[rank[i]], times);
-	for (int i = 0; i < server->n_uplinks[UPLINK_IN]; i++) {
-		int at = server->first_uplink[UPLINK_IN] + i;
-		double room = room_of(uplink_units(x, at), times);
-		x->enters[c->uplink[UPLINK_IN][at].rank] += room;
-		outside += room;
+	for (int i = 0; i < server->n; i++) {
+		outside += (double)x->beside[rank[i]];
+		sum += x->least[rank[i]] = fmax(0, all - (double)(x->enters[rank[i]] + x->beside[rank[i]]));
 	}
-	for (int i = 0; i < server->n; i++)
-		sum += x->least[rank[i]] = fmax(0, all - x->enters[rank[i]]);
 	more = fmax(0, all - outside - sum);
 	sum += more;
 	for (int i = 0; i < server->n; i++) {
@@ -86,9 +82,17 @@ server_lengths(struct lengths *x, const struct cluster_server *server, double al
 static double
 least_lengths(struct lengths *x, double all, double times)
 {
+	const Cluster *c = &x->p->c;
 	double sum = 0;
-	for (int s = 0; s < x->p->c.n_servers; s++)
-		sum += server_lengths(x, &x->p->c.server[s], all, times);
+	for (int v = 0; v < x->p->topo->n_ranks; v++) {
+		x->room[v] = (int64_t)room_of(x->inside[v], times);
+		x->beside[v] = 0;
+	}
+	for (int i = 0; i < c->n_uplinks[UPLINK_IN]; i++)
+		x->beside[c->uplink[UPLINK_IN][i].rank] += (int64_t)room_of(uplink_units(x, i), times);
+	unequal_level(x->p, x->room, x->beside, x->enters);
+	for (int s = 0; s < c->n_servers; s++)
+		sum += server_lengths(x, &c->server[s], all);
 	return sum;
 }
 

@@ -46,6 +46,7 @@ struct plan {
 	struct piece *piece;
 	int *first, *last;	/* pieces of [hub * n_servers + server]; -1: none */
 	int64_t times;		/* weights in a unit of capacity */
+	int64_t *switch_room[2];	/* turned: of each rank, weights that leave it over its switch, and enter */
 	int n_copies, copy_room;
 	struct copy *copy;
 	int *first_copy;	/* of each hub; -1: none */
@@ -87,6 +88,12 @@ bool unequal_joined(const struct plan *p, int own, int uplink);
  * false: there are none. */
 Status unequal_set_lengths(struct plan *p, bool *good);
 Status unequal_set_slots(struct plan *p, bool *good);
+
+/* What enters ranks over switches, turned: room: of each rank, that of its switch in both directions; beside: what else
+ * enters it. So that GPUs of a server have as much together, where half of the room of all suffices (unequal_level.c). */
+void unequal_level(const struct plan *p, const int64_t *room, const int64_t *beside, int64_t *enters);
+/* p->switch_room, once weights are scaled. */
+Status unequal_level_switches(struct plan *p);
 
 /* Of an allreduce that is not turned, with copies, over servers that lack rails (unequal_even.c): a hub for each
  * uplink, with lengths that leave all uplinks of a server as much for copies; and, once lengths are scaled, its pieces.
