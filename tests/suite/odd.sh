@@ -57,6 +57,15 @@ racks() {
 	expect "it is valid" "$blinkc" check -q "$work/racks.json"
 }
 racks "server:4 gpu:72 switch:900 net:50 rails" s1/gpu0-net/rail0,s2/gpu3-net/rail3 6
+# Of GPUs that all lost their rail, hubs; trees of two lengths, where those of one are further from the bound.
+racks "server:8 gpu:36 switch:900 net:50 rails" net/rail0,net/rail1 6
+racks "server:4 gpu:36 switch:900 net:50 rails" net/rail3 6
+racks "server:2 gpu:72 switch:900 net:50 rails" s1/gpu3-net/rail3 6
+if [ "$full" ]; then
+	racks "server:16 gpu:72 switch:900 net:50 rails" net/rail3 6
+	racks "server:32 gpu:72 switch:900 net:50 rails" net/rail3 6
+	racks "server:32 gpu:72 switch:900 net:50" s5/gpu3-net 6
+fi
 
 # An alltoall over racks on rails that lost parts has whole paths at the bound of a rack, after shifts from full links;
 # where that is no number of whole paths, few pairs have several.

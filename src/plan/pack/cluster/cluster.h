@@ -24,8 +24,8 @@ Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound
     Packing **lower);
 
 /* The ways down of an allreduce over such a cluster, which is at the bound where they have twice its rate: those of an
- * allgather whose blocks are as long as this takes. bound: of the allreduce. slots: of trees of one length, at most
- * twice as many as ranks, a little below the bound. *out: NULL where there are none. */
+ * allgather whose blocks are as long as this takes. bound: of the allreduce. slots: of trees of one length or of two, a
+ * little below the bound, at most twice as many as ranks. *out: NULL where there are none. */
 Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slots, Packing **out);
 
 /* Allreduce over such a cluster on several networks, as rails, which some servers lack: with lengths of hubs that leave

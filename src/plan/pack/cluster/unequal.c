@@ -28,10 +28,10 @@
  *
  * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
  * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). An allreduce then has
- * the trees of an allgather, turned back (unequal_lengths.c). Of one over more ranks than a schedule may have trees,
- * two ranks have a hub, or three. */
+ * the trees of an allgather, turned back (unequal_lengths.c), or such trees of one length (unequal_slots.c). Of one
+ * over more ranks than a schedule may have trees, two ranks have a hub, or three. */
 #include "plan/pack/cluster/cluster.h"
-#include "plan/pack/cluster/unequal_pieces.h"
+#include "plan/pack/cluster/unequal_slots.h"
 
 #include <math.h>
 #include <string.h>
@@ -88,7 +88,7 @@ hub_each_rank(struct plan *p, bool *good)
 		p->hub[c->uplink[p->hub_side][i].rank].uplink = i;
 	*good = true;
 	if (p->turned)
-		TRY(p->slots ? unequal_set_slots(p, good) : unequal_set_lengths(p, good));
+		TRY(unequal_set_lengths(p, good));
 	/* Of an allreduce each rank that has an uplink. */
 	if (p->coll == ALLREDUCE)
 		p->n_hubs = 0;
@@ -187,9 +187,6 @@ scale(struct plan *p, bool *good)
 	/* What the ranks of a server have together is counted, too. */
 	*good = *good && (!p->copies || (sum * (Wide)length >> WEIGHT_BITS == 0
 	    && sum * (Wide)length * p->topo->n_ranks >> WEIGHT_BITS == 0));
-	for (int side = 0; side < 2; side++)
-		for (int i = 0; i < c->n_uplinks[side] && *good && p->slots; i++)
-			p->room[side][i] -= p->room[side][i] % p->hub[0].length;
 	if (p->coll == ALLREDUCE)
 		p->room[1] = p->room[0];
 	return *good && p->turned ? unequal_level_switches(p) : OK;
@@ -475,6 +472,10 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
 	if (!*good)
 		return OK;
+	if (p->slots) {
+		TRY(unequal_slot_trees(p, pack, good));
+		return *good ? set_unit(p, bound, pack, good) : OK;
+	}
 	if (p->copies)
 		TRY(fill_copies(p, good));
 	else if (!p->whole)

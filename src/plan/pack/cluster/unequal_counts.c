@@ -29,14 +29,25 @@ new_counts(struct counts *c, Ctx *ctx)
 	return OK;
 }
 
+/* Of a group, those that are no helpers. */
+static int
+n_entries(const struct counts *c, int g)
+{
+	int n = 0;
+	for (int i = c->first[g]; i < c->first[g + 1]; i++)
+		n += !c->entry[i].helps;
+	return n;
+}
+
+/* Helpers have none at first. */
 static void
 begin_equal(struct counts *c, const int *need)
 {
 	for (int g = 0; g < c->n_groups; g++)
-		for (int i = c->first[g], n = c->first[g + 1] - i; i < c->first[g + 1]; i++) {
+		for (int i = c->first[g], n = n_entries(c, g); i < c->first[g + 1]; i++) {
 			struct entry *e = &c->entry[i];
 			int at = i - c->first[g];
-			e->count = need[g] * (at + 1) / n - need[g] * at / n;
+			e->count = at < n ? need[g] * (at + 1) / n - need[g] * at / n : 0;
 			e->group = g;
 			e->next = c->of_rank[e->rank];
 			c->of_rank[e->rank] = i;
@@ -44,13 +55,19 @@ begin_equal(struct counts *c, const int *need)
 		}
 }
 
+static int
+movable(const struct entry *e)
+{
+	return e->count - e->least;
+}
+
 /* Ranks that could send instead of rank v. Returns one with room; -1: none. */
 static int
 add_others(struct counts *c, int v)
 {
-	for (int i = c->of_rank[v]; i >= 0; i = c->entry[i].next)
-		for (int k = c->first[c->entry[i].group]; k < c->first[c->entry[i].group + 1] && c->entry[i].count > 0;
-		    k++) {
+	for (int i = c->of_rank[v]; i >= 0; i = c->entry[i].next) {
+		int g = c->entry[i].group;
+		for (int k = c->first[g]; k < c->first[g + 1] && movable(&c->entry[i]) > 0; k++) {
 			int w = c->entry[k].rank;
 			if (c->takes[w] >= 0 || w == c->queue[0])
 				continue;
@@ -60,6 +77,7 @@ add_others(struct counts *c, int v)
 			if (c->left[w] > 0)
 				return w;
 		}
+	}
 	return -1;
 }
 
@@ -77,7 +95,7 @@ relieve(struct counts *c, int v)
 		return false;
 	most = c->left[end] < most ? c->left[end] : most;
 	for (int w = end; w != v; w = c->entry[c->gives[w]].rank)
-		most = c->entry[c->gives[w]].count < most ? c->entry[c->gives[w]].count : most;
+		most = movable(&c->entry[c->gives[w]]) < most ? movable(&c->entry[c->gives[w]]) : most;
 	for (int w = end; w != v; w = c->entry[c->gives[w]].rank) {
 		c->entry[c->takes[w]].count += most;
 		c->entry[c->gives[w]].count -= most;

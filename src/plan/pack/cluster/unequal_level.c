@@ -1,8 +1,8 @@
-/* What enters GPUs over the switch of their server, in trees that an allreduce turns back. A link carries what enters over
- * it down these trees one way, and up them the other way; so what enters and what leaves may differ, if together they
- * are no more than both directions have room for. Of each weight every GPU receives all, but for trees of its own: so
- * GPUs of a server have as much each, over switch and uplinks, and those that lack an uplink receive more over the
- * switch, and send less:
+/* What enters GPUs over the switch of their server, in trees that an allreduce turns back. A link carries what enters
+ * over it one way down these trees, and the other way up them; so what enters and what leaves may differ, if together
+ * they are no more than both directions have room for. Every GPU receives all trees but its own: so GPUs of a server
+ * have as much each, over switch and uplinks, and those that lack an uplink receive more over the switch, and send
+ * less:
  *
  *     GPU with 900 GB/s and an uplink of 50    receives 899.3 + 50    sends 900.7 + 50    72 GPUs, of which one
  *     GPU without one                          receives 949.3         sends 850.7         lacks an uplink */
@@ -62,15 +62,13 @@ unequal_level(const struct plan *p, const int64_t *room, const int64_t *beside, 
 		level_server(p, &p->c.server[s], room, beside, enters);
 }
 
-/* Of both directions, in whole parts. */
 static int64_t
-switch_room(const struct plan *p, int v, int64_t whole)
+switch_room(const struct plan *p, int v)
 {
 	const Cluster *c = &p->c;
 	if (c->up[v] < 0)
 		return 0;
-	Wide capacity = (Wide)p->topo->link[c->up[v]].capacity + p->topo->link[c->down[v]].capacity;
-	Wide room = capacity * p->times / c->unit / whole;
+	Wide room = ((Wide)p->topo->link[c->up[v]].capacity + p->topo->link[c->down[v]].capacity) * p->times / c->unit;
 	return room >> 60 != 0 ? INT64_C(1) << 60 : (int64_t)room;
 }
 
@@ -79,17 +77,15 @@ unequal_level_switches(struct plan *p)
 {
 	const struct uplink *uplink = p->c.uplink[UPLINK_IN];
 	int n = p->topo->n_ranks;
-	int64_t whole = p->slots ? p->hub[0].length : 1, *room, *beside;
+	int64_t *room, *beside;
 	TRY(TEMP_EACH(p->ctx, n, room, beside));
 	TRY(TEMP_EACH(p->ctx, n, p->switch_room[0], p->switch_room[1]));
 	for (int i = 0; i < p->c.n_uplinks[UPLINK_IN]; i++)
-		beside[uplink[i].rank] += p->room[UPLINK_IN][i] / whole;
+		beside[uplink[i].rank] += p->room[UPLINK_IN][i];
 	for (int v = 0; v < n; v++)
-		room[v] = switch_room(p, v, whole);
+		room[v] = switch_room(p, v);
 	unequal_level(p, room, beside, p->switch_room[UPLINK_IN]);
-	for (int v = 0; v < n; v++) {
-		p->switch_room[UPLINK_OUT][v] = (room[v] - p->switch_room[UPLINK_IN][v]) * whole;
-		p->switch_room[UPLINK_IN][v] *= whole;
-	}
+	for (int v = 0; v < n; v++)
+		p->switch_room[UPLINK_OUT][v] = room[v] - p->switch_room[UPLINK_IN][v];
 	return OK;
 }

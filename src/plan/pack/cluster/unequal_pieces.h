@@ -35,7 +35,7 @@ struct plan {
 	bool copies;		/* trees enter a server over several uplinks, and GPUs pass on what they have */
 	bool turned;		/* an allreduce, of which these are the ways down: coll is ALLGATHER */
 	int each;		/* with copies, of an allreduce: ranks that one hub stands for */
-	bool slots;		/* of these: all hubs have one length, and rooms are multiples of it */
+	bool slots;		/* of these: all hubs have one length */
 	bool even;		/* with copies, of an allreduce: all uplinks of a server have as much room for them */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;
@@ -84,13 +84,11 @@ Status unequal_by_program(struct plan *p, bool *good);
 bool unequal_joined(const struct plan *p, int own, int uplink);
 
 /* Of an allreduce that has the trees of an allgather, turned back: lengths of the hubs of all ranks, with which these
- * have the rate; or instead hubs of one length, some of a rank, and the rate that they have (unequal_lengths.c). *good:
- * false: there are none. */
+ * have the rate (unequal_lengths.c). *good: false: there are none. */
 Status unequal_set_lengths(struct plan *p, bool *good);
-Status unequal_set_slots(struct plan *p, bool *good);
 
 /* What enters ranks over switches, turned: room: of each rank, that of its switch in both directions; beside: what else
- * enters it. So that GPUs of a server have as much together, where half of the room of all suffices (unequal_level.c). */
+ * enters it. GPUs of a server have as much together, where half of the room of all suffices (unequal_level.c). */
 void unequal_level(const struct plan *p, const int64_t *room, const int64_t *beside, int64_t *enters);
 /* p->switch_room, once weights are scaled. */
 Status unequal_level_switches(struct plan *p);
@@ -130,6 +128,8 @@ Status unequal_make_trees(struct plan *p, int n, Packing *pack);
 /* An entry of a group: of a tree in a server. */
 struct entry {
 	int rank, count;	/* of others that it sends to */
+	int least;		/* it sends to no fewer, where it began with as many */
+	bool helps;		/* it has the data from an entry before it in the group */
 	int group, next;	/* work space */
 };
 

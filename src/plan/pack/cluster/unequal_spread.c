@@ -9,47 +9,12 @@
  *     to one more                bbbbbbbbbbcccccccccccc     send it to one: two trees, of b's weight and of c's
  *
  * So there are at most as many more trees as GPUs whose room is used up. Of trees of one length entries send what a
- * flow finds for all trees of a server (unequal_counts.c), so that no others send, and trees are not deep. */
-#include "plan/pack/cluster/unequal_pieces.h"
+ * flow finds for all trees of a server (unequal_helpers.c), so that no others send, and trees are not deep. */
+#include "plan/pack/cluster/unequal_entries.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MOST_HELPERS = 8 };
-
-/* A part of the trees of a hub that has the same entries. */
-struct slot {
-	int hub, number;
-	int64_t begin, end;
-};
-
-struct spread {
-	struct plan *p;
-	int n_slots;
-	struct slot *slot;
-	/* Of each rank, in weights: what it may still send in its server; what later trees need of that at least. */
-	int64_t *room, *due;
-	int64_t *due_now;	/* of that in the current slot */
-	/* What it is to send in all trees that are not made; its part of what the entries of a tree send. */
-	double *planned, *part;
-	/* Of slots of one length: their entries, from first_entry[number * n_servers + server] on. */
-	int *first_entry;
-	struct entry *entry;
-	bool *counted;		/* of each server: its entries send as these have it */
-	/* Of the current slot: its weight; of each rank, to how many others it sends all of it, and to one an arc of
-	 * it, from arc_begin on around; the sum of that. */
-	int64_t weight, *sent, *arc, *arc_begin, arc_end;
-	int *count;
-	int *own, *uplink;	/* of an entry; -1: of the hub */
-	bool *main;		/* it is the one entry that its server always has */
-	bool *leaves;		/* of each rank: the tree leaves its server there */
-	int *member, *n_entries;	/* by server, entries first */
-	struct edges edges;
-	int n_trees, n_left, most_trees;	/* made, at most; slots that are to be; of all */
-	int *hub_of;		/* of each tree */
-	Packing *pack;
-};
 
 /* ---- slots ---- */
 
@@ -74,192 +39,6 @@ list_slots(struct spread *m)
 			n++;
 		}
 	return n;
-}
-
-/* ---- a tree ---- */
-
-static void
-put_entry(struct spread *m, int v, int own, int uplink, bool main)
-{
-	const Cluster *c = &m->p->c;
-	int s = c->of[v], first = c->server[s].first, n = m->n_entries[s]++, i = n;
-	while (m->member[first + i] != v)
-		i++;
-	m->member[first + i] = m->member[first + n];
-	m->member[first + n] = v;
-	m->own[v] = own;
-	m->uplink[v] = uplink;
-	m->main[v] = main;
-	if (own >= 0)
-		m->leaves[c->uplink[m->p->hub_side][own].rank] = true;
-}
-
-static void
-find_entries(struct spread *m, const struct slot *slot)
-{
-	const struct plan *p = m->p;
-	const struct uplink *leaf = p->c.uplink[p->leaf_side];
-	const struct hub *hub = &p->hub[slot->hub];
-	memcpy(m->member, p->c.rank, (size_t)p->topo->n_ranks * sizeof *m->member);
-	memset(m->n_entries, 0, (size_t)p->c.n_servers * sizeof *m->n_entries);
-	memset(m->main, 0, (size_t)p->topo->n_ranks * sizeof *m->main);
-	memset(m->leaves, 0, (size_t)p->topo->n_ranks * sizeof *m->leaves);
-	put_entry(m, hub->rank, -1, -1, true);
-	for (int s = 0; s < p->c.n_servers; s++) {
-		const struct piece *piece = s == hub->server ? NULL : unequal_piece_at(p, slot->hub, s, slot->begin);
-		if (piece)
-			put_entry(m, leaf[piece->uplink].rank, piece->own, piece->uplink, true);
-	}
-	for (int i = p->first_copy[slot->hub]; i >= 0; i = p->copy[i].next)
-		if (p->copy[i].begin <= slot->begin)
-			put_entry(m, leaf[p->copy[i].uplink].rank, p->copy[i].own, p->copy[i].uplink, false);
-}
-
-/* ---- who sends ---- */
-
-/* What rank v may still send for its slot. */
-static int64_t
-left_of(const struct spread *m, int v)
-{
-	return m->room[v] - m->sent[v] - m->due[v] + m->due_now[v];
-}
-
-/* What it has beyond what it is to send later. */
-static double
-surplus_of(const struct spread *m, int v)
-{
-	return (double)(m->room[v] - m->sent[v]) - m->planned[v];
-}
-
-/* Of n ranks with room for all of the slot, the one with most beyond what it is to send later; -1: none. */
-static int
-best_sender(const struct spread *m, const int *rank, int n)
-{
-	int best = -1;
-	for (int i = 0; i < n; i++)
-		if (left_of(m, rank[i]) >= m->weight
-		    && (best < 0 || surplus_of(m, rank[i]) > surplus_of(m, best)))
-			best = rank[i];
-	return best;
-}
-
-/* An entry, unless that has less than it is to send later, while others have more. -1: none has room. */
-static int
-choose_sender(const struct spread *m, const int *member, int n, int n_entries)
-{
-	double few = (double)m->weight;
-	int entry = best_sender(m, member, n_entries);
-	if (entry >= 0 && surplus_of(m, entry) >= -few)
-		return entry;
-	/* One after the other, so that trees are not deep. */
-	for (int i = n_entries; i < n && (m->p->turned || m->p->coll == ALLREDUCE); i++)
-		if (m->count[member[i]] > 0 && left_of(m, member[i]) >= m->weight && surplus_of(m, member[i]) >= few)
-			return member[i];
-	int other = best_sender(m, member + n_entries, n - n_entries);
-	return other >= 0 && (entry < 0 || surplus_of(m, other) >= few) ? other : entry;
-}
-
-static int
-widest_sender(const struct spread *m, const int *rank, int n)
-{
-	int best = rank[0];
-	for (int i = 1; i < n; i++)
-		best = left_of(m, rank[i]) > left_of(m, best) ? rank[i] : best;
-	return best;
-}
-
-static void
-send_whole(struct spread *m, int v)
-{
-	m->count[v]++;
-	m->sent[v] += m->weight;
-}
-
-/* A part of the slot, after the last such part, around. */
-static void
-send_part(struct spread *m, int v, int64_t part)
-{
-	m->arc_begin[v] = m->arc_end;
-	m->arc[v] = part;
-	m->sent[v] += part;
-	m->arc_end = (m->arc_end + part) % m->weight;
-	m->n_trees++;
-}
-
-/* Those that no later tree enters use up what they have, where entries have less than they are to send later: up to
- * `need`. Returns what is left of that. */
-static int64_t
-send_rests(struct spread *m, const int *member, int n, int n_entries, int64_t need)
-{
-	int64_t lack = need;
-	for (int i = 0; i < n_entries; i++)
-		lack -= surplus_of(m, member[i]) > 0 ? llround(surplus_of(m, member[i])) : 0;
-	for (int i = n_entries; i < n && lack > 0; i++) {
-		int v = member[i];
-		int64_t part = left_of(m, v);
-		if (m->due[v] > 0 || m->planned[v] >= 1 || part <= 0 || m->n_trees + m->n_left >= m->most_trees)
-			continue;
-		part = part > lack ? lack - lack % m->weight : part;
-		for (int64_t whole = part; whole >= m->weight; whole -= m->weight)
-			send_whole(m, v);
-		if (part % m->weight > 0)
-			send_part(m, v, part % m->weight);
-		lack -= part;
-		need -= part;
-	}
-	return need;
-}
-
-/* What is left to send when no rank has room for all of the slot: parts of it. */
-static void
-send_parts(struct spread *m, const int *member, int n, int64_t need)
-{
-	while (need > 0) {
-		int v = widest_sender(m, member, n);
-		int64_t part = left_of(m, v);
-		part = part > need ? need : part;
-		if (part <= 0 || part >= m->weight || m->arc[v] > 0 || m->n_trees + m->n_left > m->most_trees) {
-			/* No link has room: that of the rank with most of it is overloaded. */
-			for (; need > 0; need -= m->weight)
-				send_whole(m, v);
-			return;
-		}
-		send_part(m, v, part);
-		need -= part;
-	}
-}
-
-/* What each rank of server s sends to others of it. */
-static void
-share_server(struct spread *m, int s)
-{
-	const struct cluster_server *server = &m->p->c.server[s];
-	const int *member = m->member + server->first;
-	int n = server->n, n_entries = m->n_entries[s], from;
-	int64_t need = (n - n_entries) * m->weight;
-	for (int i = 0; i < n; i++) {
-		m->sent[member[i]] = m->arc[member[i]] = m->arc_begin[member[i]] = 0;
-		m->count[member[i]] = 0;
-	}
-	for (int i = 0; i < n && m->counted[s]; i++)
-		for (int64_t k = m->due_now[member[i]]; k > 0; k -= m->weight, need -= m->weight)
-			send_whole(m, member[i]);
-	if (need == 0)
-		return;
-	m->arc_end = 0;
-	if (need == (n - n_entries) * m->weight) {
-		from = best_sender(m, member, n_entries);
-		send_whole(m, from >= 0 ? from : widest_sender(m, member, n_entries));
-		need -= m->weight;
-	}
-	need = send_rests(m, member, n, n_entries, need);
-	for (; need >= m->weight && (from = choose_sender(m, member, n, n_entries)) >= 0; need -= m->weight)
-		send_whole(m, from);
-	if (need > 0 && need < m->weight && (from = best_sender(m, member, n_entries)) >= 0) {
-		send_part(m, from, need);
-		need = 0;
-	}
-	send_parts(m, member, n, need);
 }
 
 /* ---- trees ---- */
@@ -372,12 +151,12 @@ make_slot(struct spread *m, const struct slot *slot)
 {
 	const struct plan *p = m->p;
 	m->weight = slot->end - slot->begin;
-	find_entries(m, slot);
+	unequal_find_entries(m, slot);
 	set_due(m, slot);
 	plan_slot(m, slot, -1);
 	m->n_trees = m->pack->n_trees + 1;
 	for (int s = 0; s < p->c.n_servers; s++)
-		share_server(m, s);
+		unequal_share_server(m, s);
 	for (int64_t at = 0, next; at < m->weight; at = next) {
 		next = next_tree(m, at);
 		TRY(add_tree(m, slot, at, next - at));
@@ -425,7 +204,7 @@ measure(struct spread *m)
 	for (int i = 0; i < m->n_slots; i++) {
 		const struct slot *slot = &m->slot[i];
 		int64_t weight = slot->end - slot->begin;
-		find_entries(m, slot);
+		unequal_find_entries(m, slot);
 		all += weight;
 		for (int s = 0; s < p->c.n_servers; s++)
 			for (int k = 0; k < m->n_entries[s]; k++) {
@@ -445,79 +224,6 @@ measure(struct spread *m)
 	return OK;
 }
 
-/* ---- slots of one length ---- */
-
-/* A hub whose own trees are too many for its room, as one without an uplink, has others of its server send for it in
- * each: as many as it takes, one after the other. *end: of the entries so far. */
-static void
-add_helpers(struct spread *m, const struct slot *slot, int n_own, int room, int *end)
-{
-	const struct plan *p = m->p;
-	const struct cluster_server *server = &p->c.server[p->hub[slot->hub].server];
-	int64_t n = (int64_t)n_own * (server->n - 1) / (room + 1);
-	for (int k = 0; k < n && n <= MOST_HELPERS && n < server->n; k++) {
-		int v = p->c.rank[server->first + (slot->number * n + k) % server->n];
-		if (v != p->hub[slot->hub].rank)
-			m->entry[(*end)++].rank = v;
-	}
-}
-
-/* Entries by slots and servers. need: of each of these; room: of each rank, in counts. */
-static Status
-list_entries(struct spread *m, int *need, const int *room)
-{
-	const struct plan *p = m->p;
-	int *n_own, n_servers = p->c.n_servers;
-	TRY(TEMP(p->ctx, n_own, p->topo->n_ranks));
-	TRY(TEMP(p->ctx, m->entry, p->n_pieces + p->n_copies + (1 + MOST_HELPERS) * m->n_slots));
-	for (int i = 0; i < m->n_slots; i++)
-		n_own[p->hub[m->slot[i].hub].rank]++;
-	for (int g = 0; g < m->n_slots * n_servers; g++) {
-		const struct slot *slot = &m->slot[g / n_servers];
-		const struct hub *hub = &p->hub[slot->hub];
-		int s = g % n_servers, *end = &m->first_entry[g + 1];
-		if (s == 0)
-			find_entries(m, slot);
-		*end = m->first_entry[g];
-		for (int k = 0; k < m->n_entries[s]; k++)
-			m->entry[(*end)++].rank = m->member[p->c.server[s].first + k];
-		need[g] = p->c.server[s].n - m->n_entries[s];
-		if (s == hub->server && m->n_entries[s] == 1)
-			add_helpers(m, slot, n_own[hub->rank], room[hub->rank], end);
-	}
-	return OK;
-}
-
-/* How many others entries send to in each slot, in servers where that fits. */
-static Status
-count_sends(struct spread *m)
-{
-	const struct plan *p = m->p;
-	const int64_t weight = m->slot[0].end - m->slot[0].begin;
-	int n = p->topo->n_ranks, n_groups = m->n_slots * p->c.n_servers, *need, *room;
-	TRY(TEMP(p->ctx, need, n_groups));
-	TRY(TEMP(p->ctx, room, n));
-	for (int v = 0; v < n; v++)
-		room[v] = (int)(m->room[v] / weight);
-	TRY(list_entries(m, need, room));
-	TRY(unequal_count_sends(p->ctx, n_groups, m->first_entry, need, n, room, m->entry));
-	for (int s = 0; s < p->c.n_servers; s++)
-		m->counted[s] = true;
-	for (int v = 0; v < n; v++)
-		m->counted[p->c.of[v]] &= room[v] >= 0;
-	/* Helpers have it from their hub. */
-	for (int i = 0; i < m->n_slots; i++) {
-		int s = p->hub[m->slot[i].hub].server, g = i * p->c.n_servers + s;
-		m->counted[s] &= need[g] == 0 || m->entry[m->first_entry[g]].count > 0;
-	}
-	for (int v = 0; v < n; v++)
-		m->due[v] = m->counted[p->c.of[v]] ? 0 : m->due[v];
-	for (int i = 0; i < m->first_entry[n_groups]; i++)
-		if (m->counted[p->c.of[m->entry[i].rank]])
-			m->due[m->entry[i].rank] += m->entry[i].count * weight;
-	return OK;
-}
-
 /* Parts with which entries send as much as they may, or the same share of that: by scaling (Sinkhorn 1967). */
 static void
 balance(struct spread *m)
@@ -529,7 +235,7 @@ balance(struct spread *m)
 	for (int round = 0; round <= ROUNDS; round++) {
 		memset(m->planned, 0, (size_t)n * sizeof *m->planned);
 		for (int i = 0; i < m->n_slots; i++) {
-			find_entries(m, &m->slot[i]);
+			unequal_find_entries(m, &m->slot[i]);
 			plan_slot(m, &m->slot[i], 1);
 		}
 		for (int v = 0; v < n && round < ROUNDS; v++)
@@ -608,7 +314,7 @@ unequal_spread_trees(struct plan *p, Packing *pack, bool *good)
 	TRY(measure(&m));
 	balance(&m);
 	if (p->slots)
-		TRY(count_sends(&m));
+		TRY(unequal_share_slots(&m));
 	qsort(m.slot, (size_t)m.n_slots, sizeof *m.slot, compare_slots);
 	for (m.n_left = m.n_slots; m.n_left > 0; m.n_left--)
 		TRY(make_slot(&m, &m.slot[m.n_slots - m.n_left]));

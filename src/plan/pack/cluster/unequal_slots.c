@@ -1,0 +1,321 @@
+/* Trees of one length for an allreduce over servers whose switches and uplinks both limit it, turned back: of T trees k
+ * cross a link, if k / T of the rate is no more than both its directions have room for. Every rank is in all trees: so
+ * T less those of its own hub enter it, over its uplink and the switch of its server (unequal_level.c). Of all T that
+ * one is taken with which the rate is highest:
+ *
+ *     16 racks of 72 GPUs, one of which lost a GPU    T = 1160    61 over the NIC and 1098 over the switch, and one
+ *                                                                 of its own: 0.999993 of the bound
+ *
+ * Where a schedule may not have as many trees as that takes, most of them stand for two or three that are the same: of
+ * T = 1681 771 for two. The two kinds are planned one after the other, each with rooms of its own.
+ *
+ * Which trees enter over which uplink unequal_deal.c says, and which GPUs send to how many others of their server
+ * unequal_spread.c. One that has no uplink, and so is no entry, is the hub of as many trees as it can send. */
+#include "plan/pack/cluster/unequal_deal.h"
+#include "plan/pack/cluster/unequal_slots.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+	LONE = 4,	/* trees that are alone: of each server, and for each GPU of a server */
+	MOST_WEIGHT = 3	/* of others */
+};
+
+struct slots {
+	struct plan *p;
+	struct rails rails;
+	double rate;		/* bound, bytes/s */
+	/* Of T trees: what links have room for in both directions, of each uplink and each rank's to its switch. */
+	int64_t *uplink_room, *switch_room;
+	int64_t *uplink_enters, *beside, *enters;	/* of uplinks; over those of each rank; over its switch */
+	int64_t *hubs;		/* of each server */
+};
+
+/* n trees of one length, `weight` slots. */
+struct kind {
+	int64_t n, weight;
+	int64_t *uplink_room, *switch_room, *hubs;
+};
+
+static Status
+new_slots(struct plan *p, struct slots *out)
+{
+	int n = p->topo->n_ranks;
+	*out = (struct slots){ .p = p, .rate = frac_double(p->rate) * (double)p->c.unit };
+	TRY(unequal_find_rails(p, &out->rails));
+	TRY(TEMP_EACH(p->ctx, p->c.n_uplinks[0], out->uplink_room, out->uplink_enters));
+	TRY(TEMP_EACH(p->ctx, n, out->switch_room, out->beside, out->enters));
+	return TEMP(p->ctx, out->hubs, p->c.n_servers);
+}
+
+/* ---- how many trees ---- */
+
+/* What enters ranks over uplinks of these rooms. */
+static void
+set_beside(struct slots *x, const int64_t *uplink_room)
+{
+	const Cluster *c = &x->p->c;
+	memset(x->beside, 0, (size_t)x->p->topo->n_ranks * sizeof *x->beside);
+	unequal_rails_enter(&x->rails, uplink_room, x->uplink_enters);
+	for (int i = 0; i < c->n_uplinks[0]; i++)
+		x->beside[c->uplink[0][i].rank] += x->uplink_enters[i];
+}
+
+/* Of a server: those of its GPUs that must be, and of it as a whole. */
+static int64_t
+least_hubs(const struct slots *x, const struct cluster_server *server, int64_t n_slots)
+{
+	int64_t sum = 0, outside = 0;
+	for (int i = 0; i < server->n; i++) {
+		int v = x->p->c.rank[server->first + i];
+		int64_t lack = n_slots - x->enters[v] - x->beside[v];
+		sum += lack > 0 ? lack : 0;
+		outside += x->beside[v];
+	}
+	return n_slots - outside > sum ? n_slots - outside : sum;
+}
+
+/* Rooms, and the hubs of each server, with this rate, bytes/s. Returns how many slots remain; below 0: it is too
+ * high. */
+static int64_t
+slots_left(struct slots *x, int64_t n_slots, double rate)
+{
+	const struct plan *p = x->p;
+	const Cluster *c = &p->c;
+	const double times = 2 * (double)n_slots / rate, least = 1e-9;
+	int64_t left = n_slots;
+	for (int i = 0; i < c->n_uplinks[0]; i++)
+		x->uplink_room[i] = (int64_t)floor((double)c->uplink[0][i].capacity * (double)c->unit * times + least);
+	for (int v = 0; v < p->topo->n_ranks; v++)
+		x->switch_room[v] = c->down[v] < 0 ? 0
+		    : (int64_t)floor((double)p->topo->link[c->down[v]].capacity * times + least);
+	set_beside(x, x->uplink_room);
+	unequal_level(p, x->switch_room, x->beside, x->enters);
+	for (int s = 0; s < c->n_servers; s++)
+		left -= x->hubs[s] = least_hubs(x, &c->server[s], n_slots);
+	return left;
+}
+
+/* The highest rate of T trees, if it is higher than `rate`. */
+static double
+slots_rate(struct slots *x, int64_t n_slots, double rate)
+{
+	enum { HALVINGS = 40 };
+	double low = rate, high = x->rate;
+	if (slots_left(x, n_slots, low) < 0)
+		return rate;
+	for (int i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+		bool fits = slots_left(x, n_slots, middle) >= 0;
+		low = fits ? middle : low;
+		high = fits ? high : middle;
+	}
+	return low;
+}
+
+/* Rooms and hubs of as many slots as have the highest rate; *n_slots: 0: none. most: trees. */
+static void
+choose_slots(struct slots *x, int most, int *n_slots)
+{
+	const double gain = 1e-6, gain_of_two = 2e-5;	/* for which slots are more; trees are of two lengths */
+	int most_slots = MOST_WEIGHT * (most - LONE * x->p->c.n_servers);
+	double rate = x->rate / 2;
+	*n_slots = 0;
+	for (int slots = most / 2; slots <= most || slots <= most_slots; slots++) {
+		double least = rate * (1 + (slots > most ? gain_of_two : gain));
+		double found = slots_rate(x, slots, least);
+		*n_slots = found > least ? slots : *n_slots;
+		rate = *n_slots == slots ? found : rate;
+	}
+	if (*n_slots == 0)
+		return;
+	int64_t left = slots_left(x, *n_slots, rate), n_servers = x->p->c.n_servers;
+	for (int64_t s = 0; s < n_servers; s++)
+		x->hubs[s] += left * (s + 1) / n_servers - left * s / n_servers;
+}
+
+/* ---- two kinds ---- */
+
+static Status
+new_kind(const struct plan *p, struct kind *out)
+{
+	*out = (struct kind){ .weight = 1 };
+	TRY(TEMP(p->ctx, out->uplink_room, p->c.n_uplinks[0]));
+	TRY(TEMP(p->ctx, out->switch_room, p->topo->n_ranks));
+	return TEMP(p->ctx, out->hubs, p->c.n_servers);
+}
+
+/* Part i of n that is divided in proportion to weights, of which `before` and `sum` come before and up to it. */
+static int64_t
+share_of(int64_t n, int64_t before, int64_t own, int64_t sum)
+{
+	return sum > 0 ? (int64_t)((Wide)n * (before + own) / sum - (Wide)n * before / sum) : 0;
+}
+
+/* How many are of what weight, where slots are more than trees; as many are alone as that leaves, up to a number that
+ * their uplinks can be dealt to. */
+static void
+divide_slots(const struct slots *x, int n_slots, int most, struct kind *multiples, struct kind *lone)
+{
+	const Cluster *c = &x->p->c;
+	int wanted = LONE * c->n_servers;
+	for (int s = 0; s < c->n_servers; s++)
+		wanted = LONE * c->server[s].n > wanted ? LONE * c->server[s].n : wanted;
+	multiples->weight = 2;
+	for (; multiples->weight < MOST_WEIGHT; multiples->weight++)
+		if (n_slots <= multiples->weight * (most - LONE * c->n_servers))
+			break;
+	int64_t more = multiples->weight - 1, least = (n_slots - most + more - 1) / more;
+	multiples->n = (n_slots - wanted) / multiples->weight;
+	multiples->n = multiples->n < least ? least : multiples->n;
+	lone->n = n_slots - multiples->weight * multiples->n;
+}
+
+/* Multiples have about their part of the uplinks, in both directions as much, and of switches what they need then.
+ * *good: false: some server would have no hub of one kind. */
+static void
+set_multiples(struct slots *x, struct kind *multiples, int64_t n_slots, bool *good)
+{
+	const Cluster *c = &x->p->c;
+	int64_t before = 0;
+	for (int i = 0; i < c->n_uplinks[0]; i++)
+		multiples->uplink_room[i] = 2 * ((x->uplink_room[i] * multiples->n + n_slots) / (2 * n_slots));
+	set_beside(x, multiples->uplink_room);
+	for (int s = 0; s < c->n_servers; s++) {
+		const struct cluster_server *server = &c->server[s];
+		int64_t inside = server->n * multiples->n, all = 0, sum = 0;
+		multiples->hubs[s] = share_of(multiples->n, before, x->hubs[s], n_slots);
+		before += x->hubs[s];
+		*good = *good && multiples->hubs[s] > 0 && x->hubs[s] > multiples->weight * multiples->hubs[s];
+		for (int i = 0; i < server->n; i++) {
+			inside -= x->beside[c->rank[server->first + i]];
+			all += x->switch_room[c->rank[server->first + i]];
+		}
+		inside = 2 * (inside - multiples->hubs[s]);
+		for (int i = 0; i < server->n; i++) {
+			int v = c->rank[server->first + i];
+			multiples->switch_room[v] = share_of(inside, sum, x->switch_room[v], all);
+			sum += x->switch_room[v];
+		}
+	}
+}
+
+/* What multiples leave. *good: false: that is not there. */
+static void
+set_lone(const struct slots *x, const struct kind *multiples, struct kind *lone, bool *good)
+{
+	const Cluster *c = &x->p->c;
+	for (int i = 0; i < c->n_uplinks[0]; i++) {
+		lone->uplink_room[i] = x->uplink_room[i] - multiples->weight * multiples->uplink_room[i];
+		*good = *good && lone->uplink_room[i] >= 0;
+	}
+	for (int v = 0; v < x->p->topo->n_ranks; v++) {
+		lone->switch_room[v] = x->switch_room[v] - multiples->weight * multiples->switch_room[v];
+		*good = *good && lone->switch_room[v] >= 0;
+	}
+	for (int s = 0; s < c->n_servers; s++)
+		lone->hubs[s] = x->hubs[s] - multiples->weight * multiples->hubs[s];
+}
+
+/* ---- trees of a kind ---- */
+
+/* Of n hubs of a server, those of a GPU that would be entry too seldom to send what it may. */
+static int64_t
+own_hubs(const struct slots *x, const struct kind *kind, const struct cluster_server *server, int v)
+{
+	int64_t sends = kind->switch_room[v] - (kind->n - x->beside[v]) - x->beside[v] * server->n / 2;
+	return sends > 0 && server->n > 2 ? (sends + server->n - 3) / (server->n - 2) : 0;
+}
+
+/* The other hubs of its server are of all others, as many of each. */
+static Status
+place_hubs(struct slots *x, const struct kind *kind, struct plan *p)
+{
+	const Cluster *c = &p->c;
+	int64_t *own;
+	TRY(TEMP(p->ctx, own, p->topo->n_ranks));
+	TRY(TEMP(p->ctx, p->hub, kind->n));
+	p->n_hubs = 0;
+	for (int s = 0; s < c->n_servers; s++) {
+		const struct cluster_server *server = &c->server[s];
+		int64_t left = kind->hubs[s], even, n = 0;
+		for (int i = 0; i < server->n; i++) {
+			int v = c->rank[server->first + i];
+			own[v] = own_hubs(x, kind, server, v);
+			own[v] = own[v] < left ? own[v] : left;
+			left -= own[v];
+			n += own[v] == 0;
+		}
+		even = left;
+		for (int i = 0, k = 0; i < server->n; i++) {
+			int v = c->rank[server->first + i];
+			int64_t more = own[v] > 0 && n > 0 ? 0 : share_of(even, k, 1, n > 0 ? n : server->n);
+			k += own[v] == 0 || n == 0;
+			x->beside[v] += own[v] += more;
+			for (int64_t t = 0; t < own[v]; t++)
+				p->hub[p->n_hubs++] = (struct hub){ .rank = v, .server = s, .uplink = -1, .length = 1 };
+		}
+	}
+	return OK;
+}
+
+/* Appended to *pack. */
+static Status
+add_kind(struct slots *x, const struct kind *kind, Packing *pack, bool *good)
+{
+	struct plan p = *x->p;
+	Packing own = { 0 };
+	int n = p.topo->n_ranks;
+	set_beside(x, kind->uplink_room);
+	TRY(place_hubs(x, kind, &p));
+	TRY(TEMP_EACH(p.ctx, n, p.switch_room[UPLINK_OUT], p.switch_room[UPLINK_IN]));
+	unequal_level(&p, kind->switch_room, x->beside, p.switch_room[UPLINK_IN]);
+	for (int v = 0; v < n; v++)
+		p.switch_room[UPLINK_OUT][v] = kind->switch_room[v] - p.switch_room[UPLINK_IN][v];
+	for (int side = 0; side < 2; side++)
+		TRY(TEMP(p.ctx, p.room[side], p.c.n_uplinks[side]));
+	TRY(unequal_deal(&p, &x->rails, kind->uplink_room, good));
+	if (*good)
+		TRY(unequal_spread_trees(&p, &own, good));
+	for (int t = 0; t < own.n_trees && *good; t++) {
+		pack->tree[pack->n_trees] = own.tree[t];
+		pack->demand[pack->n_trees] = own.demand[t];
+		pack->weight[pack->n_trees++] = own.weight[t] * kind->weight;
+	}
+	return OK;
+}
+
+static Status
+add_multiples(struct slots *x, int n_slots, int most, struct kind *lone, Packing *pack, bool *good)
+{
+	struct kind multiples;
+	TRY(new_kind(x->p, &multiples));
+	TRY(new_kind(x->p, lone));
+	divide_slots(x, n_slots, most, &multiples, lone);
+	set_multiples(x, &multiples, n_slots, good);
+	set_lone(x, &multiples, lone, good);
+	return *good ? add_kind(x, &multiples, pack, good) : OK;
+}
+
+Status
+unequal_slot_trees(struct plan *p, Packing *pack, bool *good)
+{
+	int most = 2 * p->topo->n_ranks, n_slots;
+	struct slots x;
+	*good = cluster_sides_agree(&p->c);
+	if (!*good)
+		return OK;
+	while (!unequal_may_have(p, most))
+		most--;
+	TRY(new_slots(p, &x));
+	choose_slots(&x, most, &n_slots);
+	*good = n_slots > 0;
+	if (!*good)
+		return OK;
+	struct kind lone = { n_slots, 1, x.uplink_room, x.switch_room, x.hubs };
+	TRY(pack_room(p->ctx, (size_t)most, true, pack));
+	if (n_slots > most)
+		TRY(add_multiples(&x, n_slots, most, &lone, pack, good));
+	return *good ? add_kind(&x, &lone, pack, good) : OK;
+}
