@@ -29,7 +29,8 @@
  *		have memory of their own, so that no data lie where a number is looked for
  *	flags	for long ones. A strip goes chunk by chunk through a ring of `slots` slots. Publisher: wait until
  *		the reader has done chunk c - slots, write chunk c, set `ready` to GPU_FLAG(call, c + 1). Reader: wait
- *		for that, read, set `done` to the same. Waits acquire, and sets release (kernels/flags.h)
+ *		for that, read, set `done` to the same. Who waits for `ready` acquires, who sets it releases
+ *		(kernels/flags.h)
  *
  * A pair on two servers has flags and rings in memory of its hosts, between which a thread relays (relay.c). Such a job
  * has neither packets nor lines.

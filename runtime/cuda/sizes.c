@@ -53,12 +53,12 @@ enum {
 	FLAG_STRIP = 32 << 10,
 	WIDTH_MOST = 16,
 	HUB_STRIPS = 6,			/* of a hub, each with a block of its own, that are enough */
-	MESSAGE_COST = 80 << 10,	/* bytes: t0 R of messages, which set their flags themselves; assumed */
+	MESSAGE_COST = 40 << 10,	/* bytes: t0 R of messages; assumed */
 	COST_MOST = 4 << 20,
 	CHUNK_ROUND = 4 * GPU_CHUNK_SHORT,
 	CHUNK_MOST = 3 * CHUNK_ROUND,
 	MESSAGE_STRIP = 128 << 10,	/* bytes that are worth a channel: less, and blocks take turns in alltoalls */
-	MESSAGE_SHORT = 16 * GPU_THREADS,
+	MESSAGE_SHORT = GPU_CHUNK_SHORT,
 	MESSAGE_ROUND = 4 * MESSAGE_SHORT,
 	COPIES_OF_HOP = 8,
 	COPY_CHUNK_LEAST = 256 << 10,

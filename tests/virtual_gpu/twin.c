@@ -46,6 +46,7 @@ enum {
 	EARLY_ODDS = 4,			/* one in so many loads does so for another */
 	RECENT = 64,			/* places of its last loads */
 	PIECE = 8 << 10,		/* bytes over a link until they are paid for */
+	REPORT_BYTES = 8,		/* to or from the host: what kernels report or ask, again and again (links.c) */
 	BARRIER_LOOKS_NS = 20000000	/* how often who is at a barrier looks whether the context has failed */
 };
 
@@ -76,7 +77,7 @@ struct runner {
 	struct early early[EARLY_MOST], recent[RECENT];
 	unsigned n_early, n_recent;	/* n_recent: so far */
 	unsigned fences;		/* of the block, at its last barrier */
-	bool has_fenced;		/* since its last barrier */
+	bool has_fenced;		/* since its last barrier, or since it heard more */
 	uint64_t flag;			/* the last that it has sent (flags.c) */
 };
 
@@ -361,7 +362,7 @@ bytes_at(struct runner *r, const void *at, unsigned bytes, bool writes, int *own
 	if (error != CUDA_SUCCESS)
 		fail(r, error);
 	end_if_lost(r);
-	if (*owner != r->c->device) {
+	if (*owner != r->c->device && (*owner != HOST || bytes > REPORT_BYTES)) {
 		size_t *counted = writes ? r->out : r->in;
 		counted[*owner + 1] += bytes;
 		if (counted[*owner + 1] >= PIECE)
@@ -650,6 +651,7 @@ virtual_gpu_barrier_of(int number, unsigned threads)
 void
 virtual_gpu_tell_block(uint32_t *at, uint32_t value)
 {
+	let_go(self);
 	__atomic_store_n(at, value, __ATOMIC_SEQ_CST);
 	syscall(SYS_futex, at, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }
@@ -669,5 +671,6 @@ virtual_gpu_hear_more(const uint32_t *at, uint32_t heard)
 		syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, heard, &look, NULL, 0);
 		end_if_lost(self);
 	}
+	self->has_fenced = false;
 	return value;
 }

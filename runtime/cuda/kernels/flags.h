@@ -16,8 +16,8 @@
  *	wait for flag of lane l ...
  *
  * The release orders what the whole block has stored, since the barrier comes before it; the acquire what the workers
- * load, since the barrier comes after it. Rings are loaded past the first-level cache, which may hold what
- * was in the slot before.
+ * load, since the barrier comes after it. A source's flag, that its slot has been read, needs neither. Rings are loaded
+ * past the first-level cache, which may hold what was in the slot before.
  *
  * A block has a list of strips and goes round: those whose lanes are there move on by a chunk, the others are passed
  * over. Mostly the list has one strip, which is polled for long; with `turns` it has several, and then nothing that
@@ -47,7 +47,7 @@ flag_is_there(const struct block *b, const struct strip *s, int l, int32_t chunk
 		still_waits(c->status, w, lane.peer);
 		return false;
 	}
-	*acquires = true;
+	*acquires |= l < s->n_from;
 	return true;
 }
 
@@ -115,19 +115,23 @@ leave_letter(const struct block *b, const struct strip *s, int l)
 	store8_fresh(&letter->call, b->number);
 }
 
-/* Tell peers how many chunks are done; after the first time, who has to tell when. For thread `me` of `n`. */
+/* Tell peers how many chunks are done, sources first, who wait for no fence; after the first time, who has to tell
+ * when. For thread `me` of `n`. */
 FN void
 set_flags(const struct block *b, const struct strip *s, uint32_t done, bool first, int me, int n)
 {
-	for (int l = me; l < s->n_from + s->n_to; l += n) {
+	uint64_t value = GPU_FLAG(b->number, done);
+	int l = me;
+	for (; l < s->n_from; l += n)
+		store_done(lane_of(b, s, l).done, value);
+	for (; l < s->n_from + s->n_to; l += n) {
 		struct lane lane = lane_of(b, s, l);
-		bool begins = first && l >= s->n_from;
-		if (begins) {
+		if (first) {
 			store8_fresh(signature_of(b, &lane), signature_to_set(b, s));
 			leave_letter(b, s, l);
 		}
-		store_flag(l < s->n_from ? lane.done : lane.ready, GPU_FLAG(b->number, done));
-		if (begins)
+		store_flag(lane.ready, value);
+		if (first)
 			leave_pending(b, s, l - s->n_from, &lane);
 	}
 }

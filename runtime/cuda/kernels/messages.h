@@ -1,8 +1,10 @@
 /* Messages to and from single ranks: cuda/device.h has the protocol.
  *
  * A block goes round its queues: a thread of each looks whether its next chunk can be moved, and of those that can, all
- * threads move some, at most a chunk's bytes of the longest, so that peers do not wait for their flags for longer. Two
- * barriers are the same for all of them, so that many short chunks cost little more than one. */
+ * workers move some, at most a chunk's bytes of the longest, so that peers do not wait for their flags for longer.
+ * Three barriers are the same for all of them, so that many short chunks cost little more than one. As with
+ * collectives, the last warp sets the flags that need a fence, those of what was sent, while the others go on
+ * (kernels/flags.h). */
 #ifndef BLINK_KERNELS_MESSAGES_H
 #define BLINK_KERNELS_MESSAGES_H
 
@@ -17,6 +19,9 @@ struct queue {
 	int64_t at, strip_end;		/* bytes of the message; the same: nothing is left */
 	uint64_t count;			/* chunks of the channel */
 	uint32_t begins, moved;		/* not 0: the chunk is a strip's first; was moved in this round */
+	uint32_t sent, set;		/* chunks of this kernel: moved, and those whose flag is set */
+	uint64_t *flag;			/* for the peer, of the first `before` chunks and those that were sent */
+	uint64_t before;
 };
 
 /* Shared by the threads of a block. */
@@ -25,6 +30,7 @@ struct messages_block {
 	struct answers answers;
 #endif
 	uint32_t stopped;		/* a kernel before */
+	uint32_t told;			/* by the workers: how often chunks were moved, and the end */
 	struct queue queue[GPU_QUEUES_OF_BLOCK];
 };
 #if ON_GPU
@@ -68,18 +74,6 @@ counter_of(const struct queue *q, const struct gpu_exchange *x)
 	return counters + (int64_t)q->message.peer * GPU_CHANNELS + q->channel;
 }
 
-FN void
-make_queue(const struct gpu_exchange *x, int number, struct queue *q)
-{
-	const struct gpu_queue *from = x->messages->queue + number;
-	q->next = (int32_t)load2(&from->first);
-	q->end = (int32_t)load2(&from->end);
-	q->channel = (int32_t)load2(&from->channel);
-	q->at = q->strip_end = 0;
-	next_strip(q, x);
-	q->count = load8_fresh(counter_of(q, x));
-}
-
 FN struct gpu_channel *
 channel_of(const struct queue *q)
 {
@@ -94,6 +88,20 @@ flag_of(const struct queue *q, bool ready)
 	    : (uint64_t *)((char *)q->message.channels.done + q->channel * sizeof(struct gpu_channel));
 }
 
+FN void
+make_queue(const struct gpu_exchange *x, int number, struct queue *q)
+{
+	const struct gpu_queue *from = x->messages->queue + number;
+	q->next = (int32_t)load2(&from->first);
+	q->end = (int32_t)load2(&from->end);
+	q->channel = (int32_t)load2(&from->channel);
+	q->at = q->strip_end = 0;
+	next_strip(q, x);
+	q->count = q->before = load8_fresh(counter_of(q, x));
+	q->sent = q->set = 0;
+	q->flag = flag_of(q, q->message.sends);
+}
+
 FN bool
 queue_is_there(const struct queue *q, struct gpu_status *status, bool alone, struct waiting *w)
 {
@@ -105,7 +113,7 @@ queue_is_there(const struct queue *q, struct gpu_status *status, bool alone, str
 		return false;
 	}
 	waits_no_more(status, w);
-	if (need > 0)
+	if (!sends)
 		acquired();
 	if (!sends && q->begins && load8_fresh(&channel_of(q)->ready.signature[q->count % GPU_CHANNEL_SLOTS])
 	    != q->message.signature) {
@@ -121,19 +129,43 @@ chunk_bytes(const struct queue *q)
 	return least((int64_t)q->message.chunk, q->strip_end - q->at);
 }
 
-/* The chunk is moved, and all threads have met. */
+FN void
+set_sent(struct queue *q, uint32_t sent)
+{
+	if (q->set == sent)
+		return;
+	store_flag(q->flag, q->before + sent);
+	q->set = sent;
+}
+
+/* For setters. */
+FN void
+set_all_sent(struct messages_block *b, int n)
+{
+	for (uint32_t heard = 0; !(heard & END);) {
+		heard = hear_more(&b->told, heard);
+		for (int i = (int)(this_thread() - workers()); i < n; i += N_SETTERS)
+			set_sent(&b->queue[i], hear_block(&b->queue[i].sent));
+	}
+}
+
+/* The chunk is moved, and all workers have met. */
 FN void
 end_chunk(struct queue *q, const struct gpu_exchange *x)
 {
 	int64_t bytes = chunk_bytes(q);
 	unsigned slot = (unsigned)(q->count % GPU_CHANNEL_SLOTS);
-	if (q->message.sends) {
+	q->count++;
+	if (!q->message.sends) {
+		store_done(q->flag, q->count);
+	} else {
 		if (q->begins)
 			store8_fresh(&channel_of(q)->ready.signature[slot], q->message.signature);
 		store8_fresh(&channel_of(q)->bytes[slot], (uint64_t)bytes);
+		tell_block(&q->sent, q->sent + 1);
+		if (workers() == all_threads())
+			set_sent(q, q->sent);
 	}
-	q->count++;
-	store_flag(flag_of(q, q->message.sends), q->count);
 	q->at += bytes;
 	q->begins = q->moved = 0;
 	if (q->at == q->strip_end) {
@@ -142,7 +174,7 @@ end_chunk(struct queue *q, const struct gpu_exchange *x)
 	}
 }
 
-/* ---- chunks, by all threads ---- */
+/* ---- chunks, by all workers ---- */
 
 /* n vectors from i on; n, sends and unit are known to the compiler. */
 FN void
@@ -151,13 +183,13 @@ move_through(char *user, char *slot, bool sends, int64_t i, int n, unsigned unit
 	struct vector v[AT_ONCE];
 	UNROLLED
 	for (int u = 0; u < AT_ONCE; u++) {
-		int64_t at = (i + u * (int64_t)all_threads()) * VECTOR;
+		int64_t at = (i + u * (int64_t)workers()) * VECTOR;
 		if (u < n)
 			v[u] = sends ? load_user(user + at, VECTOR, unit) : load16_fresh(slot + at);
 	}
 	UNROLLED
 	for (int u = 0; u < AT_ONCE; u++) {
-		int64_t at = (i + u * (int64_t)all_threads()) * VECTOR;
+		int64_t at = (i + u * (int64_t)workers()) * VECTOR;
 		if (u < n && sends)
 			store16(slot + at, v[u]);
 		else if (u < n)
@@ -170,12 +202,12 @@ FN void
 move_units(char *user, char *slot, bool sends, int64_t vectors, unsigned unit)
 {
 	int n = !sends || unit >= 4 ? AT_ONCE : unit == 2 ? 2 : 1;
-	int64_t round = n * (int64_t)all_threads(), i = 0;
+	int64_t round = n * (int64_t)workers(), i = 0;
 	NOT_UNROLLED
 	for (; n > 1 && i + round <= vectors; i += round)
 		move_through(user, slot, sends, i + this_thread(), n, unit);
 	NOT_UNROLLED
-	for (i += this_thread(); i < vectors; i += all_threads())
+	for (i += this_thread(); i < vectors; i += workers())
 		move_through(user, slot, sends, i, 1, unit);
 }
 
@@ -226,7 +258,7 @@ move_queue(const struct queue *q, const struct gpu_exchange *x)
 FN bool
 is_mine(int i)
 {
-	return (unsigned)i % all_threads() == this_thread();
+	return (unsigned)i % workers() == this_thread();
 }
 
 /* Chunks that can be moved, from queue `first` on; returns where the next round begins. */
@@ -249,7 +281,7 @@ move_round(struct messages_block *b, const struct gpu_exchange *x, int n, int fi
 	return i;
 }
 
-/* False: stopped. */
+/* For workers; false: stopped. */
 FN bool
 run_queues(struct messages_block *b, const struct gpu_exchange *x, int n)
 {
@@ -257,27 +289,30 @@ run_queues(struct messages_block *b, const struct gpu_exchange *x, int n)
 	uint64_t said = time_now();
 	for (int first = 0, idle = 0;;) {
 		bool there = false, left = false;
-		for (int i = (int)this_thread(); i < n; i += (int)all_threads()) {
+		for (int i = (int)this_thread(); i < n; i += (int)workers()) {
 			struct queue *q = &b->queue[i];
 			bool open = q->at < q->strip_end;
 			q->there = open && queue_is_there(q, x->status, n == 1, &w);
 			there = there || q->there;
 			left = left || open;
 		}
-		if (barrier_any(there)) {
+		if (barrier_any_of(WORKERS, workers(), there)) {
 			first = move_round(b, x, n, first);
-			barrier();
-			for (int i = (int)this_thread(); i < n; i += (int)all_threads())
+			barrier_of(WORKERS, workers());
+			for (int i = (int)this_thread(); i < n; i += (int)workers())
 				if (b->queue[i].moved)
 					end_chunk(&b->queue[i], x);
+			barrier_of(WORKERS, workers());
+			if (this_thread() == 0)
+				tell_block(&b->told, b->told + 1);
 			say_progress(x->status, &said);
 			continue;
 		}
-		if (!barrier_any(left))
+		if (!barrier_any_of(WORKERS, workers(), left))
 			return true;
 		if (w.since != 0)
 			pause_thread();
-		if (++idle % (n == 1 ? 1 : ROUNDS) == 0 && all_stop(x->status))
+		if (++idle % (n == 1 ? 1 : ROUNDS) == 0 && workers_stop(x->status))
 			return false;
 	}
 }
@@ -286,14 +321,26 @@ FN void
 run_messages(struct messages_block *b, const struct gpu_exchange *x)
 {
 	int n = (x->n_queues - (int)this_block() + (int)all_blocks() - 1) / (int)all_blocks();
-	if (this_thread() == 0)
+	if (this_thread() == 0) {
 		b->stopped = load4_fresh(&x->state->stopped);
+		b->told = 0;
+	}
 	for (int i = (int)this_thread(); i < n; i += (int)all_threads()) {
 		b->queue[i].moved = 0;
 		make_queue(x, (int)this_block() + i * (int)all_blocks(), &b->queue[i]);
 	}
 	barrier();
-	if (!b->stopped && !run_queues(b, x, n) && this_thread() == 0)
+	if (b->stopped)
+		return;
+	if (this_thread() >= workers()) {
+		set_all_sent(b, n);
+		return;
+	}
+	bool good = run_queues(b, x, n);
+	if (this_thread() != 0)
+		return;
+	tell_block(&b->told, b->told | END);
+	if (!good)
 		store4_fresh(&x->state->stopped, 1);
 }
 

@@ -195,6 +195,15 @@ store_flag(uint64_t *to, uint64_t x)
 #endif
 }
 
+/* The flag of a reader: what it loaded before the last barrier may be written over. CUDA's memory model wants a fence
+ * on both sides here, but GPUs need none, and NCCL has none: each of these loads gave a value that was stored before
+ * the barrier, so that it was over, and who sees the flag stores after a branch on it. */
+FN void
+store_done(uint64_t *to, uint64_t x)
+{
+	asm volatile("st.volatile.global.u64 [%0], %1;" :: "l"(to), "l"(x) : "memory");
+}
+
 FN struct vector
 load16(const void *from)
 {
@@ -384,6 +393,12 @@ FN void
 store_flag(uint64_t *to, uint64_t x)
 {
 	fence();
+	virtual_gpu_store_flag(to, &x, sizeof x);
+}
+
+FN void
+store_done(uint64_t *to, uint64_t x)
+{
 	virtual_gpu_store_flag(to, &x, sizeof x);
 }
 
