@@ -2,8 +2,8 @@
  * the legacy stream, of a graph's last launch - then executes its operation, and then its own moment is reached. All
  * order between streams is made of moments: an event is the moment of the item that recorded it.
  *
- * A device has few connections to the host (CUDA_DEVICE_MAX_CONNECTIONS), which its streams, of whatever priority, take
- * in turn as they are made. What streams of one connection do begins in the order in which it was asked for: a kernel
+ * A device has few connections to the host (CUDA_DEVICE_MAX_CONNECTIONS). A stream, of whatever priority, takes one
+ * that fewest others have. What streams of one connection do begins in the order in which it was asked for: a kernel
  * that is at work holds up nobody, but what waits behind it in its stream does. An H100 was seen to do so. */
 #include "streams.h"
 
@@ -12,9 +12,9 @@
 
 enum { CONNECTIONS = 8, CONNECTIONS_MOST = 32 };
 
-/* Of each device: streams so far, and when the last item of each connection begins. */
+/* Of each device. last: when the last item of a connection begins. */
 static struct {
-	unsigned streams;
+	unsigned streams[CONNECTIONS_MOST];
 	struct moment *last[CONNECTIONS_MOST];
 } connections[DEVICES_MOST];
 
@@ -85,6 +85,8 @@ stream_free(struct stream *s)
 	while (*at != s)
 		at = &(*at)->next;
 	*at = s->next;
+	if (s->connection >= 0)
+		connections[s->c->device].streams[s->connection]--;
 	moment_drop(s->last);
 	free(s->before.node);
 	free(s);
@@ -196,11 +198,17 @@ stream_put(struct stream *s, const struct operation *operation)
 }
 
 static int
-next_connection(const struct context *c)
+take_of_fewest(const struct context *c)
 {
 	int64_t n = setting("CUDA_DEVICE_MAX_CONNECTIONS", CONNECTIONS);
+	unsigned *streams = connections[c->device].streams;
+	int fewest = 0;
 	n = n < 1 || n > CONNECTIONS_MOST ? CONNECTIONS : n;
-	return (int)(connections[c->device].streams++ % n);
+	for (int i = 1; i < n; i++)
+		if (streams[i] < streams[fewest])
+			fewest = i;
+	streams[fewest]++;
+	return fewest;
 }
 
 static struct stream *
@@ -209,7 +217,7 @@ stream_new(struct context *c, bool blocking, bool connected)
 	struct stream *s = new_bytes(sizeof *s);
 	s->c = c;
 	s->blocking = blocking;
-	s->connection = connected ? next_connection(c) : -1;
+	s->connection = connected ? take_of_fewest(c) : -1;
 	s->tail = &s->head;
 	s->next = all_streams;
 	all_streams = s;
