@@ -529,14 +529,21 @@ serves_parents(const struct portfolio *p)
 	    && !topo_active(p->in->topo);
 }
 
-/* At the bound; where flows would take long, else hardly below it, of fewer units, which more often find room. */
+/* At the bound. Where flows would take long, also hardly below it, of fewer units, which more often find room: trees at
+ * the bound that are slow have many units, and some trees few of them. */
 static Status
 run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	Ask ask = *p->in->ask;
-	TRY(pack_parents(ctx, p->in->topo, p->in->bound, &ask, out));
+	const Planning *in = p->in;
+	Ask ask = *in->ask;
+	Packing *simple = NULL;
+	TRY(pack_parents(ctx, in->topo, in->bound, &ask, out));
 	ask.tolerance = HARDLY;
-	return *out || !is_long(flows_work(p->in)) ? OK : pack_parents(ctx, p->in->topo, p->in->bound, &ask, out);
+	if (is_long(flows_work(in)) && is_slow(p, *out))
+		TRY(pack_parents(ctx, in->topo, in->bound, &ask, &simple));
+	if (simple && (!*out || takes_less(p, simple, *out, SAME_TIME)))
+		*out = simple;
+	return OK;
 }
 
 static bool

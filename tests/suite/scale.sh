@@ -198,13 +198,14 @@ within 10 "144 GPUs at a dragonfly, broadcast" "2, depth 9" --synthetic "dragonf
 # An allreduce by an allgather's trees is less deep than trees of its own.
 within 10 "143 of 144 GPUs at a dragonfly, allreduce" "143, depth 6" \
 	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allreduce
-# Each rank of each tree chooses its parent, so that no link has too much: at the bound, and not deep.
+# Each rank of each tree chooses its parent, so that no link has too much: at the bound, or hardly below it where this
+# takes less time, and not deep.
 within 5 "63 of 64 GPUs of an open torus, allreduce" "58, depth 12" \
 	--synthetic "torus:4x4x4@25 open:1" --without s5/gpu0 -c allreduce
 replayed "63 of 64 GPUs of an open torus, allreduce"
-within 5 "511 of 512 GPUs of an open torus, allreduce" "109, depth 24" \
+ratio=0.999910 within 5 "511 of 512 GPUs of an open torus, allreduce" "94, depth 24" \
 	--synthetic "torus:8x8x8@25 open:1" --without s5/gpu0 -c allreduce
-[ ! "$full" ] || within 30 "4095 of 4096 GPUs of an open torus, allreduce" "158, depth 50" \
+[ ! "$full" ] || ratio=0.999908 within 30 "4095 of 4096 GPUs of an open torus, allreduce" "102, depth 50" \
 	--synthetic "torus:16x16x16@25 open:1" --without s5/gpu0 -c allreduce
 [ ! "$full" ] || ratio=0.999927 within 60 "4094 of 4096 GPUs of an open torus, allreduce" "78, depth 48" \
 	--synthetic "torus:16x16x16@25 open:1" --without s5/gpu0,s1000/gpu0 -c allreduce
