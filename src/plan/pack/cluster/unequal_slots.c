@@ -14,7 +14,6 @@
 #include "plan/pack/cluster/unequal_deal.h"
 #include "plan/pack/cluster/unequal_slots.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
@@ -86,10 +85,10 @@ slots_left(struct slots *x, int64_t n_slots, double rate)
 	const double times = 2 * (double)n_slots / rate, least = 1e-9;
 	int64_t left = n_slots;
 	for (int i = 0; i < c->n_uplinks[0]; i++)
-		x->uplink_room[i] = (int64_t)floor((double)c->uplink[0][i].capacity * (double)c->unit * times + least);
+		x->uplink_room[i] = (int64_t)((double)c->uplink[0][i].capacity * (double)c->unit * times + least);
 	for (int v = 0; v < p->topo->n_ranks; v++)
 		x->switch_room[v] = c->down[v] < 0 ? 0
-		    : (int64_t)floor((double)p->topo->link[c->down[v]].capacity * times + least);
+		    : (int64_t)((double)p->topo->link[c->down[v]].capacity * times + least);
 	set_beside(x, x->uplink_room);
 	unequal_level(p, x->switch_room, x->beside, x->enters);
 	for (int s = 0; s < c->n_servers; s++)
