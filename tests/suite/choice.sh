@@ -27,7 +27,7 @@ is "64 KB: flat trees" "$(way 64K -g 0-4)" reducescatter-allgather
 is "16 MB: other trees" "$(way 16M -g 0-4)" halving-doubling
 if [ "$full" ]; then
 	is "1 KB: few hops" "$(way 1K)" recursive-doubling
-	is "1 MB: flat trees" "$(way 1M)" reducescatter-allgather
+	is "1 MB: rings, by lines" "$(way 1M)" ring
 	is "1 GB: rings" "$(way 1G)" ring
 fi
 

@@ -213,7 +213,8 @@ messages_divided(void)
 	gpu_message_sizes_choose(8 * KIB, GPU_CHANNELS, 256 * KIB, &few);
 	gpu_message_sizes_choose(256 * KIB, GPU_CHANNELS, 256 * KIB, &some);
 	gpu_message_sizes_choose(256 * MIB, GPU_CHANNELS, 256 * KIB, &many);
-	return few.channels == 1 && some.channels == 2 && many.channels == GPU_CHANNELS && many.chunk == 256 * KIB;
+	return few.channels == 1 && some.channels == 2 && many.channels == GPU_CHANNELS && many.chunk <= 256 * KIB
+	    && many.chunk > 256 * KIB - GPU_CHUNK_SHORT;
 }
 
 /* Each block has a run of queues, and none two more than another. */
