@@ -197,6 +197,7 @@ for blocks in $([ "$full" ] && seq 1 24 || echo 1 2 7); do
 	VIRTUAL_GPU_BLOCKS=$blocks prefix="$blocks blocks: " run "" gpu -n 4 -t two_communicators
 done
 BLINK_DEBUG=TRACE BLINK_DEBUG_FILE=$work/messages run "" gpu -n 3 -t messages
+VIRTUAL_GPU_WEAK=1 VIRTUAL_GPU_THREADS=3 prefix="late stores, 3 threads: " run "" gpu -n 3 -t ${few:+-k "$few"} messages
 expect "several blocks move a message" awk '
 	/ messages: / { for (i = 2; i < NF; i++) if ($i == "messages:" && $(i + 1) > $(i - 1)) more++ }
 	END { exit !more }' "$work/messages"

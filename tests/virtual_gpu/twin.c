@@ -668,6 +668,7 @@ virtual_gpu_hear_more(const uint32_t *at, uint32_t heard)
 	static const struct timespec look = { .tv_nsec = BARRIER_LOOKS_NS };
 	uint32_t value;
 	while ((value = virtual_gpu_hear_block(at)) == heard) {
+		let_go(self);
 		syscall(SYS_futex, at, FUTEX_WAIT_PRIVATE, heard, &look, NULL, 0);
 		end_if_lost(self);
 	}
