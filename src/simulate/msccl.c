@@ -68,7 +68,7 @@ wire_bytes(const struct program *p, int64_t bytes)
 {
 	if (p->all.run.out->protocol == SIM_CHUNKS)
 		return bytes;
-	return strcmp(p->of->algo->protocol, "LL128") == 0 ? bytes + (bytes + 14) / 15 : 2 * bytes;
+	return protocol_bytes(strcmp(p->of->algo->protocol, "LL128") == 0 ? SIM_LINES : SIM_PACKETS, bytes);
 }
 
 static int

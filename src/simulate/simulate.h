@@ -178,7 +178,7 @@ typedef struct {
 	const PartEnd *split;	/* NULL: no parts */
 	const int64_t *bytes;	/* of each segment; NULL: by what it has of the message */
 	const int64_t *begin;	/* of each segment: ns from the call until it may begin; NULL: at once */
-	int64_t lines;		/* the longest message that may go by lines, which are for NVLinks of one server, of 25
+	int64_t lines;		/* the longest message that may go by lines, which are for NVLinks of one server, of 23
 				 * GB/s or more; 0: none */
 	int n_hops;
 	SimHop *hop;		/* in the order of the file: segment by segment, up before down */

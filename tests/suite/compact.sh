@@ -272,7 +272,7 @@ if [ "$full" ]; then
 	lost "server:8 gpu:72 switch:900 net:50" 573 56.9583 s5/gpu3,s5/gpu4,s2/gpu0
 	lost "server:16 gpu:36 switch:900 net:50" 575 53.2407 s15/gpu35
 fi
-# An allreduce over so many ranks that a tree of each would have too many edges: lost_gpus LOST
+# lost_gpus LOST: an allreduce over so many ranks that a schedule has no room for the edges of a tree of each.
 lost_gpus() {
 	expect "28 servers of 72 GPUs without $1, allreduce" bash -c "ulimit -t 20
 		exec '$blinkc' --synthetic 'server:28 gpu:72 switch:900 net:50' --without $1 -c allreduce \

@@ -14,7 +14,7 @@ struct rails {
 /* In the scratch arena, of a cluster whose sides agree. */
 Status unequal_find_rails(const struct plan *p, struct rails *out);
 
-/* enters: of each uplink, how many trees, where it has room for so many in both directions. */
+/* enters[i]: the number of trees that enter over uplink i, where its two directions together carry at most room[i]. */
 void unequal_rails_enter(const struct rails *rails, const int64_t *room, int64_t *enters);
 
 /* Pieces and copies of p->hub, by servers, each of one tree: as many as enter. *good: false: some tree does not enter
