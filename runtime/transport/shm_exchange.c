@@ -317,10 +317,11 @@ evict(struct link *link, int *n_links)
 	memmove(&link[i], &link[i + 1], (size_t)(--*n_links - i) * sizeof *link);
 }
 
+/* At most as many as there are places for strangers, so that each is heard before it can be dropped. */
 static void
 accept_links(struct shm *own, int rank, struct link *link, int *n_links, int capacity)
 {
-	for (int accepted = 0; accepted < capacity; accepted++) {
+	for (int accepted = 0; accepted < STRANGERS; accepted++) {
 		int fd = accept4(own->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 			own->lack = errno;

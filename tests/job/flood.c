@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -22,7 +23,7 @@ enum { RANKS = 8, SPLITS = 5, CALLS = 5, COUNT = 1 << 14, NAMES = 256, SECONDS =
  * go; and how many it has made before ranks go on. */
 enum { EACH = 100, MADE_LEAST = 2000, NOBODY = 65534 };
 
-enum { ENDED };				/* a flag of the job */
+enum { FLOODED, ENDED };		/* flags of the job */
 
 /* Sockets of the ranks that listen, as the finder finds them, one after the other. */
 struct sockets {
@@ -79,6 +80,7 @@ use_memory(struct rank *me, blinkComm_t comm, const struct sockets *s)
 	if (!job_need(me, result == blinkSuccess, "blinkMemAlloc: %d: %s", (int)result, blinkCommGetError(comm)))
 		return;
 	await_flood(me, s, 2 * RANKS);
+	job_barrier(me, FLOODED, RANKS);	/* what they wait for strangers is not for the communicator's timeout */
 	job_at(me, "register memory");
 	result = blinkCommRegister(comm, memory, COUNT * sizeof(float), &handle);
 	if (job_need(me, result == blinkSuccess, "blinkCommRegister: %d: %s", (int)result, blinkCommGetError(comm)))
@@ -170,7 +172,7 @@ find_sockets(const struct job *job, struct sockets *s)
 static void
 be_finder(const struct job *job, struct sockets *s)
 {
-	alarm(SECONDS);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;) {
 		find_sockets(job, s);
 		s->looks = true;
@@ -178,13 +180,14 @@ be_finder(const struct job *job, struct sockets *s)
 	}
 }
 
+/* A queue that is full counts, too: a rank takes from it only when it exchanges memory. */
 static void
 dial(struct sockets *s, int i, int *fd, bool another)
 {
 	if (*fd >= 0)
 		close(*fd);
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (connect(*fd, (struct sockaddr *)&s->name[i], s->length[i]) == 0)
+	if (connect(*fd, (struct sockaddr *)&s->name[i], s->length[i]) == 0 || errno == EAGAIN)
 		s->made[another]++;
 }
 
@@ -196,7 +199,7 @@ be_stranger(struct sockets *s, bool another)
 	memset(fd, -1, sizeof fd);
 	if (another && (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
 		_exit(1);
-	alarm(SECONDS);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);	/* whoever becomes another user loses it */
 	for (;;) {
 		for (int i = 0; i < s->n; i++) {
 			for (int k = 0; k < EACH; k++) {
@@ -211,7 +214,7 @@ be_stranger(struct sockets *s, bool another)
 	}
 }
 
-/* 0: the finder; 1 and 2: strangers. */
+/* 0: the finder; 1 and 2: strangers. They end with this process, however long the job takes. */
 static pid_t
 start(const struct job *job, struct sockets *s, int who)
 {
