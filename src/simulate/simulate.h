@@ -71,7 +71,7 @@ extern const Names executor_names;
 	    "latency of links for lines, millionths of their own; they have the step of packets", \
 	    "kernel: 0.9 us, 0.6 of packets and 0.3 more that lines took on an H100 that ranks shared") \
 	X(line_above, "line_above", 1, 0, LIMIT_MESSAGE, 65536, 0, 0, \
-	    "messages of more bytes, up to line_most, go by lines where all links are NVLinks of 25 GB/s or more", \
+	    "messages of more bytes, up to line_most, go by lines where all links are NVLinks of 23 GB/s or more", \
 	    "kernel: as libblink") \
 	X(line_most, "line_most", 1, 0, LIMIT_MESSAGE, 2097152, 0, 0, \
 	    "messages of up to this number of bytes go by lines, of 120 bytes of data and 8 of flags; 0: none", \

@@ -184,6 +184,9 @@ class Lab:
                     self.route(i, k, f"10.90.{low * 16 + high}.{1 if via == low else 2}", 30)
 
     def close(self):
+        """A namespace ends some time after it is deleted: its links to this one would be in the way of the next lab."""
+        for i in range(len(self.gpus)):
+            subprocess.run(["ip", "link", "del", f"{self.prefix}m{i}"], capture_output=True)
         for namespace in self.namespaces:
             subprocess.run(["ip", "netns", "del", namespace], capture_output=True)
         subprocess.run(["ip", "link", "del", f"{self.prefix}br"], capture_output=True)

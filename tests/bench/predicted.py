@@ -15,7 +15,8 @@ do not sleep between calls.
 blinkc fit is given some of the schedules, and blinkc simulate all of them. Printed are the share of points whose
 simulated time is within 15 % of what was measured, by ranks, sizes, collectives and algorithms; in how many two
 processes, and the least of either half of them, are that near to each other, which is what a prediction can reach; the
-worst points; and how often the algorithm with the least simulated time is the fastest that was measured.
+worst points; and how often the algorithm with the least simulated time is the fastest that was measured, beside how
+often that of the least time measured by one half of the processes is the fastest of the other half.
 """
 import argparse
 import collections
@@ -196,14 +197,23 @@ def share(of):
     return f"{100 * sum(of) / len(of):5.1f} %" if of else "   none"
 
 
-def choice(points, measured, predicted):
+def choice(measured, predicted):
     """Of each collective, number of ranks and size: what the choice takes by what the fastest takes."""
-    loss = {}
-    for key in {(point.ranks, point.collective, point.size) for point in points}:
-        of = [point for point in points if (point.ranks, point.collective, point.size) == key]
+    loss, points = {}, collections.defaultdict(list)
+    for point in measured:
+        points[point.ranks, point.collective, point.size].append(point)
+    for key, of in points.items():
         if len(of) > 1:
             loss[key] = measured[min(of, key=predicted.get)] / min(measured[point] for point in of)
     return loss
+
+
+def says(loss):
+    worst = max(loss, key=loss.get)
+    return (f"the very fastest {share([x <= 1 for x in loss.values()])}, at most {round(100 * CHOICE - 100)} % slower "
+            f"{share([x <= CHOICE for x in loss.values()])}, {round(100 * NEAR - 100)} % "
+            f"{share([x <= NEAR for x in loss.values()])}; the worst {loss[worst]:.2f} times, {worst[1]} of {worst[2]} "
+            f"bytes over {worst[0]} ranks")
 
 
 def report(args, points, predicted):
@@ -211,7 +221,8 @@ def report(args, points, predicted):
     names = names_of(points)
     held = [] if args.parameters else [point for point in points if not is_given(args, names, point)]
     again = [near(a, b) for took in points.values() for a, b in zip(took, took[1:])]
-    halves = [near(min(took[::2]), min(took[1::2])) for took in points.values() if len(took) > 1]
+    half = [{point: min(took[i::2]) for point, took in points.items() if len(took) > 1} for i in range(2)]
+    halves = [near(half[0][point], half[1][point]) for point in half[0]]
     print(f"# {'':34} points  within {round(100 * NEAR - 100)} %  simulated / measured")
     for what, field in ("all", None), ("ranks", 0), ("bytes", 3), ("collective", 1), ("algorithm", 2):
         for value in sorted({point[field] for point in points}) if field is not None else [""]:
@@ -224,13 +235,11 @@ def report(args, points, predicted):
               f"{share([near(predicted[p], measured[p]) for p in held])}")
     print(f"# two processes: {share(again)} within {round(100 * NEAR - 100)} % of each other, the least of two halves "
           f"of them {share(halves)}")
-    loss = choice(points, measured, predicted)
+    loss = choice(measured, predicted)
     if loss:
-        worst = max(loss, key=loss.get)
-        print(f"# the choice of {len(loss)}: the very fastest {share([x <= 1 for x in loss.values()])}, "
-              f"at most {round(100 * CHOICE - 100)} % slower {share([x <= CHOICE for x in loss.values()])}, "
-              f"{round(100 * NEAR - 100)} % {share([x <= NEAR for x in loss.values()])}; the worst {loss[worst]:.2f} "
-              f"times, {worst[1]} of {worst[2]} bytes over {worst[0]} ranks")
+        print(f"# the choice of {len(loss)}: {says(loss)}")
+        for this, other in (half, half[::-1]) if half[0] else ():
+            print(f"# a choice by measurements, the least of one half of the processes: {says(choice(other, this))}")
     far = sorted(points, key=lambda point: -abs(math.log(predicted[point] / measured[point])))
     for point in far[:args.worst]:
         print(f"# {predicted[point] / measured[point]:5.2f}: {point.ranks} ranks, {point.collective} "
