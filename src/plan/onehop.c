@@ -146,3 +146,21 @@ plan_onehop(Ctx *ctx, const Planning *in, Plan *out)
 {
 	return plan_family(ctx, in, &onehop_family, out);
 }
+
+bool
+onehop_is_even_mesh(const Topology *topo)
+{
+	bool even = topo->n_vertices == topo->n_ranks && topo->n_ranks <= LIMIT_ILP_RANKS;
+	for (int r = 0; r < topo->n_ranks && even; r++) {
+		bool from[LIMIT_ILP_RANKS] = { false };
+		int n = 0;
+		for (int i = topo->first_in[r]; i < topo->first_in[r + 1]; i++) {
+			const Link *link = &topo->link[topo->in[i]];
+			n += !from[link->from];
+			from[link->from] = true;
+			even &= link->capacity == topo->link[0].capacity;
+		}
+		even &= n == topo->n_ranks - 1 && topo->first_in[r + 1] - topo->first_in[r] == n;
+	}
+	return even;
+}

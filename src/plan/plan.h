@@ -119,6 +119,14 @@ Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, in
 /* Without limits: the best that the packers of its table find. *proof: the bound, or a lower one that is proven. */
 Status plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof);
 
+/* ---- better.c ---- */
+
+enum {
+	PLAN_MESSAGE = 1 << 26,	/* bytes of the message whose time counts */
+	PLAN_SHALLOW = 8	/* hops of an allreduce: others are hardly less deep */
+};
+#define PLAN_SAME_TIME 0.001	/* part of a time that is no difference */
+
 /* The order of packings for a request, by which the best is kept. First the rate: equal where it differs by rounding
  * alone, or where both are within the tolerance of the bound. Then the time of a message of 64 MiB (pack_time), where
  * it differs by a thousandth: mostly a hop more takes longer, but so do deep trees that have a short part of the
@@ -126,6 +134,18 @@ Status plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof);
  * number comes right after the rate.
  * Returns why a is better than b; NULL: it is not. Either may be NULL. work: n_ranks. */
 const char *plan_better(const Planning *in, const Packing *a, const Packing *b, int *work);
+
+/* The order of rates alone: 1, a is higher, 0 or -1. */
+int plan_compare_rates(const Planning *in, Frac a, Frac b);
+
+/* Within 1e-4 of the bound, and of PLAN_SHALLOW hops at most: trees at the bound may be much deeper. pack: or NULL. */
+bool plan_is_shallow(const Planning *in, const Packing *pack, int *work);
+
+/* Does a take less than b, by this part of b's time? */
+bool plan_takes_less(const Planning *in, const Packing *a, const Packing *b, double part, int *work);
+
+/* Its trees are so deep, or some of them of so small a rate, that the last chunk is late. pack: or NULL. */
+bool plan_is_slow(const Planning *in, const Packing *pack, int *work);
 
 /* ---- trees.c ---- */
 
@@ -139,6 +159,10 @@ Status plan_check_size(Ctx *ctx, const Topology *topo, Collective coll);
 /* ---- onehop.c, threephase.c: the linear program over one family of trees ---- */
 
 Status plan_onehop(Ctx *ctx, const Planning *in, Plan *out);
+
+/* Equal links between every two ranks, of which there are at most LIMIT_ILP_RANKS. */
+bool onehop_is_even_mesh(const Topology *topo);
+
 Status plan_threephase(Ctx *ctx, const Planning *in, Plan *out);
 SymmetryKind threephase_symmetry(const Topology *topo, const Ask *ask);
 

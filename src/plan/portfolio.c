@@ -1,11 +1,7 @@
-/* Trees of any kind without limits: the table of packers, the order by which the best of their packings is kept, and
- * the driver that runs them. The cheap ones come first; linear programs (programs.c), which serve every machine and
- * prove an optimum, come last. To add a packer, write its file and give it a row.
- *
- * Of each row an estimate of its work is known before it runs: seconds of CPU, from counts of the topology; its
- * factors are from times, beside which tests/bench/estimates.py prints it. A row that takes longer than MOST_SECONDS
- * runs after the others, where none of them has planned the job. What a row takes differs by an order of magnitude, as
- * it may end at once: an estimate is of the slow ones. */
+/* Trees of any kind without limits: the table of packers, and the driver that runs them and keeps the best of their
+ * packings (better.c). The cheap ones come first; linear programs (programs.c), which serve every machine and prove an
+ * optimum, come last. To add a packer, write its file and give it a row, with an estimate of its work (work.c). A row
+ * that takes long runs after the others, where none of them has planned the job. */
 #include "plan/family.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/cluster/cluster.h"
@@ -15,80 +11,20 @@
 #include "plan/plan.h"
 #include "plan/programs.h"
 #include "plan/turned.h"
+#include "plan/work.h"
 #include "topology/topology.h"
 
-#include <time.h>
-
 enum {
-	SOON_PIVOTS = 5000,	/* of linear programs that are to end soon */
-	AGAIN_PIVOTS = 800,	/* likewise, where trees at the bound are known, for less deep ones */
-	AGAIN_RANKS = 64,	/* up to here, where these are a few of a greedy choice: a tenth of a second */
-	SHALLOW = 8		/* hops of an allreduce: others are hardly less deep */
+	AGAIN_PIVOTS = 800,	/* of linear programs where trees at the bound are known, for less deep ones */
+	AGAIN_RANKS = 64	/* up to here, where these are a few of a greedy choice: a tenth of a second */
 };
 
-static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
-static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
-static const Frac HARDLY = { 1, 10000 };	/* of the bound: likewise */
+static const Frac HARDLY = { 1, 10000 };	/* of the bound, by which the rate of less deep trees may be below it */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
 static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
 static const double ONE_HOP_GAIN = 0.025;	/* likewise, by a star of each rank: of less, nothing was measured */
-static const double SLOW = 1.5;		/* times the time of the rate alone: others may take less */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
-
-static const double MESSAGE = 1 << 26;	/* bytes of the message whose time counts */
-static const double SAME_TIME = 0.001;	/* part of a time that is no difference */
-
-/* ---- the order ---- */
-
-static int
-compare_ints(int a, int b)
-{
-	return (a > b) - (a < b);
-}
-
-/* Of rates that are equal but for rounding, or within the tolerance of the bound, none is higher. */
-static int
-compare_rates(const Ask *ask, const Bound *bound, Frac a, Frac b)
-{
-	double x = frac_double(a), y = frac_double(b);
-	double enough = frac_double(bound->rate) * (1 - frac_double(ask->tolerance)) * (1 - RATE_ROUNDING);
-	if (x >= y * (1 - RATE_ROUNDING) && y >= x * (1 - RATE_ROUNDING))
-		return 0;
-	if (ask->tolerance.num > 0 && x >= enough && y >= enough)
-		return 0;
-	return x > y ? 1 : -1;
-}
-
-/* Time within SAME_TIME is equal. */
-static int
-compare_times(double a, double b)
-{
-	return a > b * (1 + SAME_TIME) ? 1 : b > a * (1 + SAME_TIME) ? -1 : 0;
-}
-
-const char *
-plan_better(const Planning *in, const Packing *a, const Packing *b, int *work)
-{
-	Frac rate, other;
-	if (!a || !pack_rate(a, in->ask->coll, in->topo->n_ranks, &rate))
-		return NULL;
-	if (!b || !pack_rate(b, in->ask->coll, in->topo->n_ranks, &other))
-		return "the first";
-	int rates = compare_rates(in->ask, in->bound, rate, other);
-	int trees = compare_ints(b->n_trees, a->n_trees);
-	bool few = in->ask->tolerance.num > 0 || in->ask->max_trees;
-	if (rates)
-		return rates > 0 ? "a higher rate" : NULL;
-	if (trees && few)
-		return trees > 0 ? "fewer trees" : NULL;
-	int times = compare_times(pack_time(in->topo, b, other, MESSAGE, work),
-	    pack_time(in->topo, a, rate, MESSAGE, work));
-	int depths = compare_ints(pack_depth(b, work), pack_depth(a, work));
-	if (times || !depths)
-		return times > 0 ? "less time" : trees > 0 && !times ? "fewer trees" : NULL;
-	return depths > 0 ? "less depth" : NULL;
-}
 
 /* ---- packers ---- */
 
@@ -160,90 +96,6 @@ is_direct(const Planning *in)
 	return in->topo->n_vertices == in->topo->n_ranks;
 }
 
-/* ---- estimates ---- */
-
-/* Each edge of the trees of some ranks is written down. */
-static double
-edges_work(const Planning *in)
-{
-	return 5e-7 * in->topo->n_ranks * in->topo->n_ranks;
-}
-
-/* Searches from each rank over all links. */
-static double
-searches_work(const Planning *in)
-{
-	return 3e-8 * in->topo->n_ranks * in->topo->n_links;
-}
-
-/* The same, a dozen times. */
-static double
-balanced_work(const Planning *in)
-{
-	return 12 * searches_work(in);
-}
-
-/* A linear program of paths, priced by such searches. */
-static double
-paths_work(const Planning *in)
-{
-	return 1e-5 * in->topo->n_ranks * in->topo->n_links;
-}
-
-/* Each link of a tree is looked for by flows, which are longer through switches. An allreduce whose links have
- * directions that differ divides them by a linear program. */
-static double
-flows_work(const Planning *in)
-{
-	const Ask *ask = in->ask;
-	bool rooted = collective_rooted(ask->coll), direct = is_direct(in);
-	return (!direct ? 4e-6 : rooted ? 2e-7 : ask->coll == ALLREDUCE ? 4e-6 : 2e-6)
-	    * in->topo->n_ranks * in->topo->n_links;
-}
-
-/* Rows of a linear program: one for each orbit of links, of which there are about as many for each rank. */
-static double
-orbit_links(const Planning *in)
-{
-	return (double)in->topo->n_links * in->sym->n_representatives / in->topo->n_ranks;
-}
-
-/* Steps grow like rows, and each like what of the basis is dense; then trees of all images are written down. */
-static double
-program_work(const Planning *in)
-{
-	double rows = orbit_links(in), trees = collective_demands(in->ask->coll, in->topo->n_ranks);
-	return 3e-5 * rows * rows + 5e-7 * in->topo->n_ranks * trees;
-}
-
-static double
-steps_work(const Planning *in)
-{
-	double steps = 3e-6 * SOON_PIVOTS * in->sym->n_representatives, all = program_work(in);
-	return steps < all ? steps : all;
-}
-
-/* Servers as ranks. */
-static double
-levels_work(const Planning *in)
-{
-	return 4e-6 * in->topo->n_nodes * in->topo->n_links + edges_work(in);
-}
-
-static bool
-is_long(double seconds)
-{
-	return seconds > MOST_SECONDS;
-}
-
-static double
-cpu_seconds(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Trees exchange edges, whoever packed them, unless others have a higher rate. */
 static Status
 make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack)
@@ -254,13 +106,13 @@ make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack)
 	if (!*pack || *pack == p->best || ask->packing != PACKING_EXACT
 	    || (p->best && pack_rate(*pack, ask->coll, p->in->topo->n_ranks, &rate)
 	    && pack_rate(p->best, ask->coll, p->in->topo->n_ranks, &best)
-	    && compare_rates(ask, p->in->bound, rate, best) < 0))
+	    && plan_compare_rates(p->in, rate, best) < 0))
 		return OK;
-	double start = cpu_seconds();
+	double start = work_seconds();
 	TRY(pack_shallower(ctx, p->in->topo, *pack, &less));
 	if (less)
 		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(less, p->work),
-		    pack_depth(*pack, p->work), cpu_seconds() - start);
+		    pack_depth(*pack, p->work), work_seconds() - start);
 	*pack = less ? less : *pack;
 	return OK;
 }
@@ -303,41 +155,10 @@ run_rooted(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_rooted(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
 }
 
-/* Hardly below the bound, and not deep: trees at it are much deeper. */
-static bool
-is_shallow(const struct portfolio *p, const Packing *pack)
-{
-	Frac rate;
-	const Planning *in = p->in;
-	return pack && pack_depth(pack, p->work) <= SHALLOW && pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
-	    && frac_double(rate) >= frac_double(in->bound->rate) * CLOSE;
-}
-
 static bool
 serves_unequal(const struct portfolio *p)
 {
 	return is_large(p->in);
-}
-
-/* Less than other trees, by this part of their time. */
-static bool
-takes_less(const struct portfolio *p, const Packing *pack, const Packing *other, double part)
-{
-	const Topology *topo = p->in->topo;
-	const Collective coll = p->in->ask->coll;
-	Frac rate, best;
-	return pack_rate(pack, coll, topo->n_ranks, &rate) && pack_rate(other, coll, topo->n_ranks, &best)
-	    && pack_time(topo, pack, rate, MESSAGE, p->work)
-	    < pack_time(topo, other, best, MESSAGE, p->work) * (1 - part);
-}
-
-/* Its trees are so deep, or some of them of so small a rate, that the last chunk is late. */
-static bool
-is_slow(const struct portfolio *p, const Packing *pack)
-{
-	Frac rate;
-	return !pack || !pack_rate(pack, ALLREDUCE, p->in->topo->n_ranks, &rate)
-	    || pack_time(p->in->topo, pack, rate, MESSAGE, p->work) > SLOW * MESSAGE / frac_double(rate);
 }
 
 /* Where *best is slow: trees of an allgather, turned back, of any lengths or of one. Of trees hardly below the bound
@@ -352,10 +173,10 @@ try_turned(Ctx *ctx, struct portfolio *p, bool slots, Packing **best)
 		TRY(plan_turn(ctx, in->topo, turned, &turned));
 	if (turned)
 		TRY(make_shallower(ctx, p, &turned));
-	bool shallow = slots && is_shallow(p, turned);
-	bool less = shallow && *best && takes_less(p, turned, *best, SAME_TIME);
-	p->close |= shallow && (less || !is_shallow(p, *best));
-	if (less || (shallow && !is_shallow(p, *best)) || plan_better(in, turned, *best, p->work))
+	bool shallow = slots && plan_is_shallow(in, turned, p->work);
+	bool less = shallow && *best && plan_takes_less(in, turned, *best, PLAN_SAME_TIME, p->work);
+	p->close |= shallow && (less || !plan_is_shallow(in, *best, p->work));
+	if (less || (shallow && !plan_is_shallow(in, *best, p->work)) || plan_better(in, turned, *best, p->work))
 		*best = turned;
 	return OK;
 }
@@ -371,7 +192,7 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	*out = *out ? *out : lower;
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
 	for (int slots = 0; slots < 2 && in->ask->coll == ALLREDUCE; slots++)
-		if (!proof.reached || (slots && is_slow(p, *out)))
+		if (!proof.reached || (slots && plan_is_slow(in, *out, p->work)))
 			TRY(try_turned(ctx, p, slots, out));
 	if (in->ask->coll == ALLREDUCE && !proof.reached && !p->close) {
 		Packing *even;
@@ -386,8 +207,8 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 static bool
 serves_places(const struct portfolio *p)
 {
-	bool apart = is_long(flows_work(p->in)) && is_long(program_work(p->in));
-	bool alone = is_long(edges_work(p->in)) && p->in->topo->n_nodes == p->in->topo->n_ranks;
+	bool apart = work_is_long(work_flows(p->in)) && work_is_long(work_program(p->in));
+	bool alone = work_is_long(work_edges(p->in)) && p->in->topo->n_nodes == p->in->topo->n_ranks;
 	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart) && !p->close && !alone;
 }
 
@@ -401,9 +222,9 @@ static bool
 serves_two_level(const struct portfolio *p)
 {
 	const Planning *in = p->in;
-	return is_large(in) && is_long(flows_work(in)) && !topo_active(in->topo)
+	return is_large(in) && work_is_long(work_flows(in)) && !topo_active(in->topo)
 	    && in->topo->n_nodes < in->topo->n_ranks
-	    && (is_large_rooted(in) || (is_long(program_work(in)) && !is_at(p, NEAR)));
+	    && (is_large_rooted(in) || (work_is_long(work_program(in)) && !is_at(p, NEAR)));
 }
 
 static Status
@@ -463,7 +284,7 @@ has_long_program(const struct portfolio *p)
 	const Planning *in = p->in;
 	bool paths = p->planned && in->ask->coll == ALLTOALL;
 	return is_large(in) && !paths && !p->close && !(over_servers(p) && p->whole)
-	    && flows_work(in) < program_work(in);
+	    && work_flows(in) < work_program(in);
 }
 
 static bool
@@ -492,14 +313,14 @@ serves_turned(const struct portfolio *p)
 static bool
 serves_long_turned(const struct portfolio *p)
 {
-	return is_turned(p) && !is_direct(p->in) && is_long(flows_work(p->in));
+	return is_turned(p) && !is_direct(p->in) && work_is_long(work_flows(p->in));
 }
 
 static bool
 serves_deep_turned(const struct portfolio *p)
 {
-	return is_turned(p) && !is_direct(p->in) && !is_long(flows_work(p->in))
-	    && (!p->best || pack_depth(p->best, p->work) > SHALLOW);
+	return is_turned(p) && !is_direct(p->in) && !work_is_long(work_flows(p->in))
+	    && (!p->best || pack_depth(p->best, p->work) > PLAN_SHALLOW);
 }
 
 /* Trees of an allgather, turned back: at the bound where that is half of the allgather's. */
@@ -539,9 +360,9 @@ run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 	Packing *simple = NULL;
 	TRY(pack_parents(ctx, in->topo, in->bound, &ask, out));
 	ask.tolerance = HARDLY;
-	if (is_long(flows_work(in)) && is_slow(p, *out))
+	if (work_is_long(work_flows(in)) && plan_is_slow(in, *out, p->work))
 		TRY(pack_parents(ctx, in->topo, in->bound, &ask, &simple));
-	if (simple && (!*out || takes_less(p, simple, *out, SAME_TIME)))
+	if (simple && (!*out || plan_takes_less(in, simple, *out, PLAN_SAME_TIME, p->work)))
 		*out = simple;
 	return OK;
 }
@@ -571,7 +392,7 @@ serves_simple(const struct portfolio *p)
 {
 	const Planning *in = p->in;
 	return serves_switch_flows(p) && in->ask->coll == ALLREDUCE && in->ask->tolerance.num == 0
-	    && is_long(flows_work(in));
+	    && work_is_long(work_flows(in));
 }
 
 static Status
@@ -589,7 +410,7 @@ serves_soon(const struct portfolio *p)
 {
 	const Planning *in = p->in;
 	bool again = has_long_program(p) && is_large_rooted(in) && in->topo->n_ranks <= AGAIN_RANKS;
-	return (is_irregular(p) || again) && !is_long(steps_work(in))
+	return (is_irregular(p) || again) && !work_is_long(work_steps(in))
 	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
 }
 
@@ -602,7 +423,7 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 	Bound found;
 	if (late)
 		return OK;
-	ctx->pivots = is_at(p, 1) ? AGAIN_PIVOTS : SOON_PIVOTS;
+	ctx->pivots = is_at(p, 1) ? AGAIN_PIVOTS : WORK_SOON_PIVOTS;
 	TRY(plan_programs(ctx, in->topo, in->sym, in->bound, in->ask, &pack, &found));
 	bool spent = ctx->pivots <= 1;
 	ctx->pivots = 0;
@@ -613,7 +434,7 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 	}
 	if (!is_irregular(p)) {
 		TRY(make_shallower(ctx, p, &pack));
-		pack = takes_less(p, pack, p->best, AGAIN_GAIN) ? pack : NULL;
+		pack = plan_takes_less(in, pack, p->best, AGAIN_GAIN, p->work) ? pack : NULL;
 	}
 	*out = pack;
 	p->proof = pack ? found : p->proof;
@@ -642,32 +463,13 @@ run_programs(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
-/* Equal links between every two ranks. */
-static bool
-is_even_mesh(const Topology *topo)
-{
-	bool even = topo->n_vertices == topo->n_ranks && topo->n_ranks <= LIMIT_ILP_RANKS;
-	for (int r = 0; r < topo->n_ranks && even; r++) {
-		bool from[LIMIT_ILP_RANKS] = { false };
-		int n = 0;
-		for (int i = topo->first_in[r]; i < topo->first_in[r + 1]; i++) {
-			const Link *link = &topo->link[topo->in[i]];
-			n += !from[link->from];
-			from[link->from] = true;
-			even &= link->capacity == topo->link[0].capacity;
-		}
-		even &= n == topo->n_ranks - 1 && topo->first_in[r + 1] - topo->first_in[r] == n;
-	}
-	return even;
-}
-
 /* An allreduce, by trees that are deeper than two hops. */
 static bool
 serves_one_hop(const struct portfolio *p)
 {
 	const Ask *ask = p->in->ask;
 	return ask->coll == ALLREDUCE && ask->packing == PACKING_EXACT && ask->minimise && !ask->tolerance.num
-	    && is_even_mesh(p->in->topo) && is_at(p, 1) && pack_depth(p->best, p->work) > 2;
+	    && onehop_is_even_mesh(p->in->topo) && is_at(p, 1) && pack_depth(p->best, p->work) > 2;
 }
 
 /* A star of each rank: more trees than the fewest, but none that waits for what another rank passes on. */
@@ -679,7 +481,7 @@ run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
 	Packing *pack;
 	Frac unused;
 	TRY(pack_family(ctx, in->topo, in->sym, in->bound, &onehop_family, in->ask, &pack, &proof, &unused));
-	if (!pack || !takes_less(p, pack, p->best, ONE_HOP_GAIN))
+	if (!pack || !plan_takes_less(in, pack, p->best, ONE_HOP_GAIN, p->work))
 		return OK;
 	pack->fewer = p->best;
 	*out = pack;
@@ -687,34 +489,34 @@ run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
 }
 
 static const struct packer packers[] = {
-	{ "one tree", "widest.c", serves_one_tree, searches_work, BEST_EFFORT, false, false, false, run_one_tree },
-	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, edges_work, BEST_EFFORT, false,
+	{ "one tree", "widest.c", serves_one_tree, work_searches, BEST_EFFORT, false, false, false, run_one_tree },
+	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_edges, BEST_EFFORT, false,
 	    false, false, run_rooted },
-	{ "unequal servers", "unequal.c", serves_unequal, edges_work, BEST_EFFORT, false, true, false, run_unequal },
-	{ "places", "few_trees.c", serves_places, edges_work, BEST_EFFORT, false, true, false, run_places },
-	{ "greedy", "greedy.c", serves_greedy, edges_work, BEST_EFFORT, true, false, false, run_greedy },
-	{ "two levels", "two_level.c", serves_two_level, levels_work, BEST_EFFORT, false, true, false, run_two_level },
-	{ "paths", "alltoall.c", serves_paths, paths_work, BEST_EFFORT, false, false, true, run_paths },
-	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, balanced_work, BEST_EFFORT, false, false, true,
+	{ "unequal servers", "unequal.c", serves_unequal, work_edges, BEST_EFFORT, false, true, false, run_unequal },
+	{ "places", "few_trees.c", serves_places, work_edges, BEST_EFFORT, false, true, false, run_places },
+	{ "greedy", "greedy.c", serves_greedy, work_edges, BEST_EFFORT, true, false, false, run_greedy },
+	{ "two levels", "two_level.c", serves_two_level, work_levels, BEST_EFFORT, false, true, false, run_two_level },
+	{ "paths", "alltoall.c", serves_paths, work_paths, BEST_EFFORT, false, false, true, run_paths },
+	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, BEST_EFFORT, false, false, true,
 	    run_balanced },
-	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, searches_work, BEST_EFFORT, false,
+	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, work_searches, BEST_EFFORT, false,
 	    false, true, run_parents },
-	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, flows_work,
+	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, work_flows,
 	    BEST_EFFORT, false, false, true, run_turned },
-	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, flows_work, BEST_EFFORT, false,
+	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, work_flows, BEST_EFFORT, false,
 	    false, true, run_flows },
-	{ "linear program, few steps", "programs.c", serves_soon, steps_work, OPTIMAL, true, false, true, run_soon },
+	{ "linear program, few steps", "programs.c", serves_soon, work_steps, OPTIMAL, true, false, true, run_soon },
 	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
-	    serves_long_turned, flows_work, BEST_EFFORT, false, false, true, run_turned },
-	{ "flows through switches of a simple rate", "Bang-Jensen, Frank and Jackson 1995", serves_simple, flows_work,
+	    serves_long_turned, work_flows, BEST_EFFORT, false, false, true, run_turned },
+	{ "flows through switches of a simple rate", "Bang-Jensen, Frank and Jackson 1995", serves_simple, work_flows,
 	    BEST_EFFORT, false, false, true, run_simple },
-	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, flows_work, BEST_EFFORT,
+	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, work_flows, BEST_EFFORT,
 	    false, false, true, run_flows },
 	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
-	    serves_deep_turned, flows_work, BEST_EFFORT, true, false, true, run_turned },
-	{ "linear program", "Blink 3.2; programs.c", serves_programs, program_work, OPTIMAL, false, false, true,
+	    serves_deep_turned, work_flows, BEST_EFFORT, true, false, true, run_turned },
+	{ "linear program", "Blink 3.2; programs.c", serves_programs, work_program, OPTIMAL, false, false, true,
 	    run_programs },
-	{ "one hop", "Blink 3.5; onehop.c", serves_one_hop, program_work, BEST_EFFORT, true, false, true, run_one_hop },
+	{ "one hop", "Blink 3.5; onehop.c", serves_one_hop, work_program, BEST_EFFORT, true, false, true, run_one_hop },
 };
 
 /* ---- the driver ---- */
@@ -733,7 +535,7 @@ log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const 
 	}
 	log_verbose(ctx, "packer %s: %.6g GB/s, %d trees, depth %d, 64 MiB in %.5g us, %.3g of %.3g s: %s", row->name,
 	    frac_double(rate) / 1e9, pack->n_trees, pack_depth(pack, p->work),
-	    pack_time(p->in->topo, pack, rate, MESSAGE, p->work) * 1e6, seconds, row->work(p->in),
+	    pack_time(p->in->topo, pack, rate, PLAN_MESSAGE, p->work) * 1e6, seconds, row->work(p->in),
 	    better ? better : "not better");
 }
 
@@ -741,7 +543,7 @@ static Status
 run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 {
 	Packing *pack = NULL;
-	double start = cpu_seconds();
+	double start = work_seconds();
 	TRY(row->pack(ctx, p, &pack));
 	TRY(make_shallower(ctx, p, &pack));
 	p->n_ran++;
@@ -749,7 +551,7 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	p->planned |= pack && row->ends;
 	p->optimal |= pack && row->promise == OPTIMAL;
 	const char *better = pack == p->best ? NULL : plan_better(p->in, pack, p->best, p->work);
-	log_packer(ctx, p, row, pack, cpu_seconds() - start, better);
+	log_packer(ctx, p, row, pack, work_seconds() - start, better);
 	p->by = better ? row : p->by;
 	p->best = better ? pack : p->best;
 	return OK;
@@ -763,7 +565,7 @@ run_packers(Ctx *ctx, struct portfolio *p, bool long_ones)
 		const struct packer *row = &packers[i];
 		bool done = p->optimal || is_at(p, 1);
 		bool skips = long_ones && (p->planned || (over_servers(p) && !row->over_servers));
-		if (is_long(row->work(p->in)) == long_ones && !skips && (!done || row->refines) && row->serves(p))
+		if (work_is_long(row->work(p->in)) == long_ones && !skips && (!done || row->refines) && row->serves(p))
 			TRY(run_packer(ctx, p, row));
 	}
 	return OK;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Estimates of the planner's packers beside what they take, for calibration of src/plan/portfolio.c.
+"""Estimates of the planner's packers beside what they take, for calibration of src/plan/work.c.
 
     tests/bench/estimates.py [--limit S] [--only WORD]
 

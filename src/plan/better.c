@@ -1,0 +1,81 @@
+/* Which of two packings is kept: the order of all planners of trees, and what packers ask of it. */
+#include "plan/plan.h"
+
+static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
+static const double SLOW = 1.5;		/* times the time of the rate alone: others may take less */
+
+static int
+compare_ints(int a, int b)
+{
+	return (a > b) - (a < b);
+}
+
+/* Rates that are equal but for rounding, or within the tolerance of the bound, are equal. */
+int
+plan_compare_rates(const Planning *in, Frac a, Frac b)
+{
+	double x = frac_double(a), y = frac_double(b);
+	double enough = frac_double(in->bound->rate) * (1 - frac_double(in->ask->tolerance)) * (1 - RATE_ROUNDING);
+	if (x >= y * (1 - RATE_ROUNDING) && y >= x * (1 - RATE_ROUNDING))
+		return 0;
+	if (in->ask->tolerance.num > 0 && x >= enough && y >= enough)
+		return 0;
+	return x > y ? 1 : -1;
+}
+
+/* Time within PLAN_SAME_TIME is equal. */
+static int
+compare_times(double a, double b)
+{
+	return a > b * (1 + PLAN_SAME_TIME) ? 1 : b > a * (1 + PLAN_SAME_TIME) ? -1 : 0;
+}
+
+const char *
+plan_better(const Planning *in, const Packing *a, const Packing *b, int *work)
+{
+	Frac rate, other;
+	if (!a || !pack_rate(a, in->ask->coll, in->topo->n_ranks, &rate))
+		return NULL;
+	if (!b || !pack_rate(b, in->ask->coll, in->topo->n_ranks, &other))
+		return "the first";
+	int rates = plan_compare_rates(in, rate, other);
+	int trees = compare_ints(b->n_trees, a->n_trees);
+	bool few = in->ask->tolerance.num > 0 || in->ask->max_trees;
+	if (rates)
+		return rates > 0 ? "a higher rate" : NULL;
+	if (trees && few)
+		return trees > 0 ? "fewer trees" : NULL;
+	int times = compare_times(pack_time(in->topo, b, other, PLAN_MESSAGE, work),
+	    pack_time(in->topo, a, rate, PLAN_MESSAGE, work));
+	int depths = compare_ints(pack_depth(b, work), pack_depth(a, work));
+	if (times || !depths)
+		return times > 0 ? "less time" : trees > 0 && !times ? "fewer trees" : NULL;
+	return depths > 0 ? "less depth" : NULL;
+}
+
+bool
+plan_is_shallow(const Planning *in, const Packing *pack, int *work)
+{
+	Frac rate;
+	return pack && pack_depth(pack, work) <= PLAN_SHALLOW
+	    && pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
+	    && frac_double(rate) >= frac_double(in->bound->rate) * CLOSE;
+}
+
+bool
+plan_takes_less(const Planning *in, const Packing *a, const Packing *b, double part, int *work)
+{
+	const Collective coll = in->ask->coll;
+	Frac rate, other;
+	return pack_rate(a, coll, in->topo->n_ranks, &rate) && pack_rate(b, coll, in->topo->n_ranks, &other)
+	    && pack_time(in->topo, a, rate, PLAN_MESSAGE, work)
+	    < pack_time(in->topo, b, other, PLAN_MESSAGE, work) * (1 - part);
+}
+
+bool
+plan_is_slow(const Planning *in, const Packing *pack, int *work)
+{
+	Frac rate;
+	return !pack || !pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
+	    || pack_time(in->topo, pack, rate, PLAN_MESSAGE, work) > SLOW * PLAN_MESSAGE / frac_double(rate);
+}

@@ -1,0 +1,89 @@
+/* Estimates of what packers take. Their factors are from times, beside which tests/bench/estimates.py prints them. What
+ * a packer takes differs by an order of magnitude, as it may end at once: an estimate is of the slow ones. */
+#include "plan/work.h"
+
+#include <time.h>
+
+static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
+
+/* Each edge of the trees of some ranks is written down. */
+double
+work_edges(const Planning *in)
+{
+	return 5e-7 * in->topo->n_ranks * in->topo->n_ranks;
+}
+
+/* Searches from each rank over all links. */
+double
+work_searches(const Planning *in)
+{
+	return 3e-8 * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* The same, a dozen times. */
+double
+work_balanced(const Planning *in)
+{
+	return 12 * work_searches(in);
+}
+
+/* A linear program of paths, priced by such searches. */
+double
+work_paths(const Planning *in)
+{
+	return 1e-5 * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* Each link of a tree is looked for by flows, which are longer through switches. An allreduce whose links have
+ * directions that differ divides them by a linear program. */
+double
+work_flows(const Planning *in)
+{
+	const Ask *ask = in->ask;
+	bool rooted = collective_rooted(ask->coll), direct = in->topo->n_vertices == in->topo->n_ranks;
+	return (!direct ? 4e-6 : rooted ? 2e-7 : ask->coll == ALLREDUCE ? 4e-6 : 2e-6)
+	    * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* Rows of a linear program: one for each orbit of links, of which there are about as many for each rank. */
+static double
+orbit_links(const Planning *in)
+{
+	return (double)in->topo->n_links * in->sym->n_representatives / in->topo->n_ranks;
+}
+
+/* Steps grow like rows, and each like what of the basis is dense; then trees of all images are written down. */
+double
+work_program(const Planning *in)
+{
+	double rows = orbit_links(in), trees = collective_demands(in->ask->coll, in->topo->n_ranks);
+	return 3e-5 * rows * rows + 5e-7 * in->topo->n_ranks * trees;
+}
+
+double
+work_steps(const Planning *in)
+{
+	double steps = 3e-6 * WORK_SOON_PIVOTS * in->sym->n_representatives, all = work_program(in);
+	return steps < all ? steps : all;
+}
+
+/* Servers as ranks. */
+double
+work_levels(const Planning *in)
+{
+	return 4e-6 * in->topo->n_nodes * in->topo->n_links + work_edges(in);
+}
+
+bool
+work_is_long(double seconds)
+{
+	return seconds > MOST_SECONDS;
+}
+
+double
+work_seconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}

@@ -1,0 +1,26 @@
+/* Seconds of CPU that packers take, from counts of the topology, before they run (work.c). */
+#ifndef BLINK_PLAN_WORK_H
+#define BLINK_PLAN_WORK_H
+
+#include "plan/plan.h"
+
+enum {
+	WORK_SOON_PIVOTS = 5000	/* of linear programs that are to end soon */
+};
+
+double work_edges(const Planning *in);		/* trees of some ranks, edge by edge */
+double work_searches(const Planning *in);	/* a search of each rank */
+double work_balanced(const Planning *in);	/* trees of shortest paths */
+double work_paths(const Planning *in);		/* paths of an alltoall */
+double work_flows(const Planning *in);		/* trees by flows */
+double work_program(const Planning *in);	/* linear programs over all trees */
+double work_steps(const Planning *in);		/* the same, of WORK_SOON_PIVOTS at most */
+double work_levels(const Planning *in);		/* trees over servers by flows */
+
+/* More than a packer takes before all others had their turn. */
+bool work_is_long(double seconds);
+
+/* What this process has taken so far, s. */
+double work_seconds(void);
+
+#endif
