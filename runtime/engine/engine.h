@@ -53,7 +53,7 @@ struct plan_task {
 
 /* What the network takes for a byte of a message by one plan, in seconds (pace.c). */
 struct pace {
-	double seen, agreed;		/* by this rank; by all, 0: not yet */
+	double seen, agreed;		/* by this rank; by all, 0: not yet; INFINITY: by none */
 	uint64_t calls, next;		/* that told; as many until the ranks agree again */
 };
 

@@ -19,12 +19,14 @@
  * Chunks are the same on all ranks, so the ranks agree on the pace: by an allreduce of one number, before the call that
  * follows the 1st, 2nd, 4th, 8th ... call by a plan that was long enough to tell. A call takes longer where its ranks
  * come one after the other, and where its chunks do not fit the network: so each rank offers the least that it has
- * seen, and the least of all ranks counts. Until then a network of 1 GB/s is assumed. */
+ * seen, and the least of all ranks counts. A rank that only sends copies, as the root of a short broadcast, ends before
+ * the network has carried anything, and offers nothing. Until then a network of 1 GB/s is assumed. */
 #include "engine/engine.h"
 #include "model/host_chunks.h"
 #include "support/clock.h"
 #include "support/error.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum {
@@ -34,18 +36,24 @@ enum {
 
 #define ANSWER_SECONDS 5e-3		/* until `done` comes, where ranks share processors */
 
+static bool
+is_known(const struct pace *p)
+{
+	return p->agreed > 0 && p->agreed < INFINITY;
+}
+
 /* Bytes in a second that a segment of `bytes` of the current call has, if the call has its pace. */
 static double
 rate_of(const struct engine *e, int64_t bytes)
 {
-	double pace = e->lanes->pace.agreed > 0 ? e->lanes->pace.agreed : 1 / HOST_NET_ASSUMED;
+	double pace = is_known(&e->lanes->pace) ? e->lanes->pace.agreed : 1 / HOST_NET_ASSUMED;
 	return (double)bytes / ((double)e->message_bytes * pace);
 }
 
 int64_t
 pace_chunk(const struct engine *e, const RankProgram *prog, int64_t longest)
 {
-	return host_net_chunk_bytes(longest, rate_of(e, longest), e->lanes->pace.agreed > 0, prog->depth,
+	return host_net_chunk_bytes(longest, rate_of(e, longest), is_known(&e->lanes->pace), prog->depth,
 	    prog->rings_max);
 }
 
@@ -82,6 +90,18 @@ pace_before(struct engine *e, const struct call *call, struct blink_error *err)
 	return before;
 }
 
+/* Has this rank waited for peers: for their data, or until they had taken its own? */
+static bool
+has_waited(const struct engine *e, const RankProgram *prog)
+{
+	bool waited = false;
+	for (int i = 0; i < prog->n_tasks; i++) {
+		const struct plan_task *t = &e->lanes->task[i];
+		waited = waited || (t->n_chunks > 0 && (t->task->n_from > 0 || t->direct));
+	}
+	return waited;
+}
+
 void
 pace_end(struct engine *e, const struct call *call)
 {
@@ -89,7 +109,7 @@ pace_end(struct engine *e, const struct call *call)
 	double seconds = (double)(now_ns() - e->began) * 1e-9;
 	if (call->internal || e->message_bytes < HOST_NET_TELLING)
 		return;
-	double pace = seconds / (double)e->message_bytes;
+	double pace = has_waited(e, call->plan->prog) ? seconds / (double)e->message_bytes : INFINITY;
 	p->seen = p->calls == 0 || pace < p->seen ? pace : p->seen;
 	p->calls++;
 }

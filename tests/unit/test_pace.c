@@ -8,7 +8,9 @@
 enum { MIB = 1 << 20 };
 
 static struct rank_state self = { .n_ranks = 8 };
-static struct lanes lanes;
+static RankTask task = { .n_from = 1, .n_to = 1 };
+static struct plan_task of_task = { .task = &task, .n_chunks = 4 };
+static struct lanes lanes = { .task = &of_task };
 static struct engine e = { .self = &self, .size = 4, .lanes = &lanes };
 
 static int64_t
@@ -69,7 +71,9 @@ test_shares(void)
 static bool
 calls(int64_t bytes)
 {
-	struct call call = { .coll = ALLREDUCE };
+	RankProgram prog = { .n_tasks = 1 };
+	struct plan plan = { .prog = &prog };
+	struct call call = { .coll = ALLREDUCE, .plan = &plan };
 	struct blink_error err = { 0 };
 	struct call *before = pace_before(&e, &call, &err);
 	bool agree = before != NULL;
@@ -98,6 +102,13 @@ test_agreement(void)
 	for (int i = 3; i < 64; i++)
 		agreed += calls(MIB);
 	ok(agreed == 4, "then after the 4th, 8th, 16th and 32nd");
+	task.n_from = 0;
+	lanes.pace = (struct pace){ 0 };
+	ok(!calls(MIB) && calls(MIB) && isinf(lanes.pace.agreed), "a rank that sends copies and waits for nobody tells "
+	    "nothing");
+	ok(pace_slots(&e, MIB, 16384, 32) == 32, "so that the pace is not known");
+	of_task.direct = "";
+	ok(calls(MIB) && lanes.pace.seen < 1, "but it tells where others take from its memory");
 	self.chunk_bytes = 4096;
 	lanes.pace = (struct pace){ 0 };
 	ok(!calls(MIB) && !calls(MIB), "and not where the size was given");
