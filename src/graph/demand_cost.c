@@ -141,9 +141,11 @@ all_paths_cost(struct pricing *p, const Symmetry *sym, Wide *cost)
 			TRY(paths_cost(p, r, false, cost));
 		return OK;
 	}
-	for (int i = 0; i < sym->n_representatives && *cost >= 0; i++)
-		TRY(paths_cost(p, sym->representative[i], false, cost));
-	*cost = *cost < 0 ? -1 : *cost * sym->size;
+	for (int i = 0; i < sym->n_representatives && *cost >= 0; i++) {
+		Wide one = 0;
+		TRY(paths_cost(p, sym->representative[i], false, &one));
+		*cost = one < 0 ? -1 : *cost + one * (symmetry_moves(sym, sym->representative[i]) ? sym->size : 1);
+	}
 	return OK;
 }
 

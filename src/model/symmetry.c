@@ -68,6 +68,15 @@ symmetry_sort_switches(const Topology *topo, const uint64_t *colour, ColouredVer
 
 /* ---- orbits and elements of a group ---- */
 
+bool
+symmetry_moves(const Symmetry *sym, int rank)
+{
+	for (int m = 0; m < sym->n_maps; m++)
+		if (sym->map[m].vertex[rank] != rank)
+			return true;
+	return false;
+}
+
 static int
 image_of_vertex(const void *with, int map, int v)
 {

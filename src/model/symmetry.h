@@ -4,8 +4,9 @@
 
 #include "model/topology.h"
 
-/* Which maps are looked for: none, any, or only those that take servers to servers. */
-typedef enum { SYMMETRY_NONE, SYMMETRY_ANY, SYMMETRY_SERVERS, N_SYMMETRY_KINDS } SymmetryKind;
+/* Which maps are looked for: none, any, or only those that take servers to servers: of all servers of the most common
+ * size, or of those alone that lost nothing, whatever others lack. */
+typedef enum { SYMMETRY_NONE, SYMMETRY_ANY, SYMMETRY_SERVERS, SYMMETRY_WHOLE_SERVERS, N_SYMMETRY_KINDS } SymmetryKind;
 
 enum { SYMMETRY_MAPS = 16 };	/* more than levels of a machine: GPUs of a server, servers of a rack, racks */
 
@@ -39,6 +40,9 @@ typedef struct {
  * image(with, map, i): where map number `map` takes i. queue: work space of n. Returns the number of orbits. */
 int symmetry_orbits(int n, int n_maps, int (*image)(const void *with, int map, int i), const void *with, int *orbit,
     int *queue);
+
+/* Is it moved, by all elements but the identity then? */
+bool symmetry_moves(const Symmetry *sym, int rank);
 
 /* link_orbit to representative of a group that has its maps, in the run arena. */
 Status symmetry_find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym);

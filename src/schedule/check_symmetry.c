@@ -116,6 +116,19 @@ check_span(Ctx *ctx, const char *label, const Schedule *sched, const RankOrbits 
 	    "%s: trees[%d].segment: its %d images end beyond its block", label, t, sched->symmetry->size);
 }
 
+/* Edges that begin or end at a rank that stays, with their images. */
+static int64_t
+staying_hops(const Schedule *sched, const RankOrbits *o)
+{
+	int64_t n = 0;
+	for (int t = 0; t < sched->n_segments; t++)
+		for (int e = 0; e < sched->segment[t].tree.n_down + sched->segment[t].tree.n_up; e++) {
+			const Edge *edge = tree_edge(&sched->segment[t].tree, e);
+			n += o->orbit[edge->src] < 0 || o->orbit[edge->dst] < 0;
+		}
+	return n * sched->symmetry->size;
+}
+
 Status
 sched_check_symmetry(Ctx *ctx, const char *label, const Schedule *sched)
 {
@@ -127,10 +140,13 @@ sched_check_symmetry(Ctx *ctx, const char *label, const Schedule *sched)
 	TRY(rank_orbits(ctx, label, sched->topo, sym, &o));
 	if (o.n_orbits == 0)
 		return fail(ctx, BAD_INPUT, "%s: symmetry: moves no rank: want some that it moves", label);
-	int most = counts_own_images(sched->coll, &o) ? LIMIT_PATH_IMAGES : LIMIT_IMAGES;
+	int most = sched->coll == ALLTOALL ? LIMIT_PATH_IMAGES : LIMIT_IMAGES;
 	if (sched_trees(sched) > most)
 		return fail(ctx, LIMIT, "%s: symmetry: %lld trees: want at most %d", label,
 		    (long long)sched_trees(sched), most);
+	if (sched->coll == ALLTOALL && staying_hops(sched, &o) > LIMIT_STAYING_HOPS)
+		return fail(ctx, LIMIT, "%s: symmetry: %lld edges at ranks that stay, in all images: want at most %d",
+		    label, (long long)staying_hops(sched, &o), LIMIT_STAYING_HOPS);
 	for (int t = 0; t < sched->n_segments; t++)
 		TRY(check_span(ctx, label, sched, &o, t));
 	arena_release(&ctx->scratch, mark);

@@ -62,21 +62,11 @@ rank_orbits(Ctx *ctx, const char *label, const Topology *topo, const Symmetry *s
 	/* Orbits do not meet, but the last one may be found to be too large. */
 	TRY(TEMP(ctx, o.member, o.n + sym->size));
 	memset(o.orbit, -1, (size_t)o.n * sizeof *o.orbit);
-	for (int r = 0; r < o.n; r++) {
-		bool moves = false;
-		for (int i = 0; i < sym->n_maps; i++)
-			moves = moves || sym->map[i].vertex[r] != r;
-		if (moves && o.orbit[r] < 0)
+	for (int r = 0; r < o.n; r++)
+		if (o.orbit[r] < 0 && symmetry_moves(sym, r))
 			TRY(trace_orbit(ctx, label, r, &o));
-	}
 	*out = o;
 	return OK;
-}
-
-bool
-counts_own_images(Collective coll, const RankOrbits *o)
-{
-	return coll == ALLTOALL && (int64_t)o->n_orbits * o->sym->size == o->n;
 }
 
 int

@@ -31,10 +31,6 @@ typedef struct {
  * their orders on ranks. Cost: ranks times maps. */
 Status rank_orbits(Ctx *ctx, const char *label, const Topology *topo, const Symmetry *sym, RankOrbits *out);
 
-/* Does a rank find its part in images by those that it takes part in alone (project_paths.c)? So it is of an alltoall
- * where every rank moves. */
-bool counts_own_images(Collective coll, const RankOrbits *orbits);
-
 int rank_image(const RankOrbits *orbits, int element, int rank);
 int rank_origin(const RankOrbits *orbits, int element, int image);	/* the rank that has this image */
 

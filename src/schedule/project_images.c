@@ -287,7 +287,7 @@ project_images(struct projection *p)
 	Image *image;
 	int rings = 0;
 	TRY(rank_orbits(p->ctx, label, sched->topo, sched->symmetry, &m.orbits));
-	if (counts_own_images(sched->coll, &m.orbits))
+	if (sched->coll == ALLTOALL)
 		return project_paths(p, &m.orbits);
 	TRY(sched_images(p->ctx, label, sched, &m.orbits, &image));
 	m.image = image;

@@ -40,7 +40,7 @@ Status project_extremes(struct projection *p, const Segment *seg);
 /* Stages begin anew. */
 void project_clear(struct projection *p);
 
-/* All segments of a compact schedule; project_paths: of one that counts_own_images. */
+/* All segments of a compact schedule; project_paths: of an alltoall. */
 Status project_images(struct projection *p);
 Status project_paths(struct projection *p, const RankOrbits *orbits);
 
