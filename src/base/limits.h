@@ -36,9 +36,9 @@ enum {
 					 * that it receives from publish in each: 3 us of 16384 ranks */
 	LIMIT_PATH_IMAGES = 1 << 26,	/* the same of an alltoall: a path for each pair of 8192 ranks. A rank looks at
 					 * those alone that it takes part in */
-	LIMIT_STAYING_HOPS = 1 << 24,	/* of these, those that begin or end at ranks that stay in their places: 16 bytes
-					 * each where a rank takes its part. 420 ranks that stay beside 20 servers
-					 * of 36 have 4 million */
+	LIMIT_STAYING_HOPS = 1 << 24,	/* of their edges, those that begin or end at ranks that stay in their
+					 * places: 16 bytes each where a rank takes its part. 420 ranks that stay
+					 * beside 20 servers of 36 have 4 million */
 	LIMIT_RINGS = 1 << 18,		/* hops of all Hamiltonian cycles that are listed: the 5040 of a full mesh of
 					 * 8 GPUs have 40320 */
 	LIMIT_RING_STEPS = 1 << 22,	/* of the search for them, and of the choice of some: a second at most */

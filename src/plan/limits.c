@@ -355,6 +355,30 @@ plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask 
 	return serves ? OK : fail_pairs(ctx, topo, ask->coll);
 }
 
+/* An alltoall where some ranks have no image: a list of all paths, or, where that is too long, those of servers that
+ * lost parts, and of one of the others, of which all are images. */
+static Status
+plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
+{
+	Bound proof = *in->bound;
+	Packing *pack = NULL;
+	Symmetry *sym;
+	Status status = plan_listed(ctx, in, out);
+	if (status != LIMIT || in->topo->n_ranks > LIMIT_PAIR_RANKS || in->topo->route)
+		return status;
+	const Error error = ctx->error;
+	ctx->error.status = OK;
+	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
+	if (sym->size > 1)
+		TRY(pack_paths(ctx, in->topo, sym, &pack, &proof));
+	if (!pack) {
+		ctx->error = error;
+		return status;
+	}
+	*out = (Plan){ .proof = proof, .best = FRAC_ZERO, .pack = pack };
+	return OK;
+}
+
 /* Where the list of all trees is past its limit, or takes tens of megabytes, a few of which the others are images; with
  * a root, another way to a list. */
 Status
@@ -388,7 +412,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	if (!pack && ask->coll == ALLTOALL)
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
 	if (!pack && many)
-		return plan_listed(ctx, in, out);
+		return plan_pairs(ctx, in, out);
 	if (!pack)
 		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
 	if (!pack && in->topo->n_ranks > LIMIT_PAIR_RANKS)

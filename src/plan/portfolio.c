@@ -257,7 +257,7 @@ serves_paths(const struct portfolio *p)
 static Status
 run_paths(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	return pack_paths(ctx, p->in->topo, out, &p->proof);
+	return pack_paths(ctx, p->in->topo, NULL, out, &p->proof);
 }
 
 /* No trees of an allgather or reducescatter are less deep. */

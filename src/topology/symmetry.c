@@ -13,7 +13,8 @@
  * each rank that can be its root. Each shift is checked to be an automorphism, link by link.
  *
  * Ranks of servers whose size is not the most common one stay in place, and, where there is a root, those of its
- * server; in a single server only the root stays. */
+ * server; in a single server only the root stays. Where one server has lost a NIC or a link, no shift of servers of its
+ * size is an automorphism: then those stay that colours tell from most others (SYMMETRY_WHOLE_SERVERS). */
 #include "base/hash.h"
 #include "topology/topology.h"
 
@@ -66,6 +67,76 @@ by_place(const void *a, const void *b)
 	return order ? order : (p->v > q->v) - (p->v < q->v);
 }
 
+static void
+take_places(struct finder *f, struct place *place)
+{
+	qsort(place, (size_t)f->n_moved, sizeof *place, by_place);
+	for (int i = 0; i < f->n_moved; i++)
+		f->moved[i] = place[i].v;
+}
+
+/* Vertices that look the same from afar, with what is around them, have one colour. */
+static void
+colour_vertices(struct finder *f)
+{
+	enum { ROUNDS = 8 };	/* as symmetry_refine, which keeps the colours of ranks */
+	const Topology *topo = f->topo;
+	uint64_t *colour = f->from_colour, *next = f->next_colour;
+	for (int v = 0; v < topo->n_vertices; v++)
+		colour[v] = hash64((uint64_t)topo->vertex[v].kind * 4 + topo->vertex[v].multicast * 2
+		    + topo->vertex[v].reduce);
+	for (int round = 0; round < ROUNDS; round++) {
+		memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
+		for (int l = 0; l < topo->n_links; l++) {
+			const Link *link = &topo->link[l];
+			next[link->from] += hash64(colour[link->to] ^ f->link_colour[l]);
+			next[link->to] += hash64(colour[link->from] + f->link_colour[l]);
+		}
+		for (int v = 0; v < topo->n_vertices; v++)
+			colour[v] = hash64(next[v]);
+	}
+}
+
+/* Of each server: what its ranks look like, whatever their order. */
+static Status
+colour_servers(struct finder *f, uint64_t **out)
+{
+	const Topology *topo = f->topo;
+	uint64_t *server;
+	TRY(TEMP(f->ctx, server, topo->n_nodes + 1));
+	colour_vertices(f);
+	for (int r = 0; r < topo->n_ranks; r++)
+		server[topo->vertex[r].node + 1] += hash64(f->from_colour[r]);
+	*out = server;
+	return OK;
+}
+
+/* The ranks of the servers that look the same, of those that most ranks are in. */
+static Status
+order_whole(struct finder *f)
+{
+	const Topology *topo = f->topo;
+	int n = topo->n_ranks, most = 0;
+	uint64_t *server, best = 0;
+	struct place *place;
+	TRY(TEMP(f->ctx, place, n));
+	TRY(colour_servers(f, &server));
+	for (int s = 0; s <= topo->n_nodes; s++) {
+		int alike = 0;
+		for (int r = 0; r < n; r++)
+			alike += server[topo->vertex[r].node + 1] == server[s];
+		if (alike > most) {
+			most = alike;
+			best = server[s];
+		}
+	}
+	for (int r = 0; r < n; r++)
+		if (server[topo->vertex[r].node + 1] == best)
+			place[f->n_moved++] = (struct place){ topo->vertex[r].node, r, topo->vertex[r].id };
+	take_places(f, place);
+	return OK;
+}
+
 /* The ranks of the servers of one size, the size that most ranks share; not those of the root's server. */
 static Status
 order_ranks(struct finder *f, int root)
@@ -92,9 +163,7 @@ order_ranks(struct finder *f, int root)
 	for (int v = 0; v < n && root >= 0 && best < 0; v++)
 		if (v != root)
 			place[f->n_moved++] = (struct place){ topo->vertex[v].node, v, topo->vertex[v].id };
-	qsort(place, (size_t)f->n_moved, sizeof *place, by_place);
-	for (int i = 0; i < f->n_moved; i++)
-		f->moved[i] = place[i].v;
+	take_places(f, place);
 	return OK;
 }
 
@@ -346,7 +415,7 @@ find_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, con
 	TRY(TEMP(ctx, f.link_colour, m));
 	TRY(TEMP(ctx, f.vertex, n));
 	TRY(TEMP(ctx, f.link, m));
-	if (wanted == SYMMETRY_SERVERS)
+	if (wanted == SYMMETRY_SERVERS || wanted == SYMMETRY_WHOLE_SERVERS)
 		TRY(TEMP(ctx, f.server, topo->n_nodes + 1));
 	for (int l = 0; l < topo->n_links; l++) {
 		const Link *link = &topo->link[l];
@@ -355,7 +424,10 @@ find_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, con
 	}
 	qsort(f.to_end, m, sizeof *f.to_end, by_end);
 	f.sum = sum_of_ends(f.to_end, topo->n_links);
-	if (wanted != SYMMETRY_NONE) {
+	if (wanted == SYMMETRY_WHOLE_SERVERS) {
+		TRY(order_whole(&f));
+		TRY(find_maps(&f, true));
+	} else if (wanted != SYMMETRY_NONE) {
 		TRY(order_ranks(&f, root));
 		/* Trees of a rank that stays have as many images as those that move: where that is too much, servers
 		 * move as a whole, and the group is smaller. */

@@ -3,6 +3,7 @@
  * after it was changed at random. Prints TAP. Arguments: seed, changes of each schedule, times 20. */
 #include "blink.h"
 #include "compiled.h"
+#include "graph/graph.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
@@ -391,6 +392,73 @@ test_templates(const char *line, Collective coll, int least)
 	ctx_free(&ctx);
 }
 
+/* Do paths of one of each orbit cost what all do, where links of an orbit have one length? */
+static bool
+costs_alike(Ctx *ctx, const Topology *topo, const Symmetry *sym)
+{
+	int64_t *price;
+	Wide few, all;
+	must(ctx, NEW(ctx, price, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		price[l] = 1 + sym->link_orbit[l] % 7;
+	must(ctx, demands_cost(ctx, "x", topo, ALLTOALL, -1, sym, price, &few));
+	must(ctx, demands_cost(ctx, "x", topo, ALLTOALL, -1, NULL, price, &all));
+	return few == all && all > 0;
+}
+
+/* An alltoall over a machine that lost parts, by a group that leaves some ranks where they are: at the optimum, valid
+ * in both forms, and the same to each rank. lost: as --without. stay: ranks that are not moved. */
+static void
+test_lost(const char *line, const char *lost, int stay)
+{
+	const Ask ask = { .coll = ALLTOALL, .root = -1 };
+	Ctx ctx;
+	Text text = { 0 };
+	Topology *topo;
+	const int *left;
+	Loss *loss;
+	JobLinks links;
+	Symmetry *sym;
+	Bound bound, listed_bound;
+	Packing *pack, *best;
+	Schedule *sched, *all, *listed;
+	int n, gpu[64], stays = 0;
+	ctx_init(&ctx);
+	const Topology *whole = synthetic_machine(&ctx, line);
+	must(&ctx, topo_losses(&ctx, whole, lost, &loss, &n));
+	must(&ctx, topo_without(&ctx, whole, loss, n, &topo, &left));
+	for (int r = 0; r < topo->n_ranks; r++)
+		gpu[r] = r;
+	must(&ctx, topo_of_job(&ctx, topo, gpu, topo->n_ranks, 0, ROUTES_ANY, false, &links, &topo));
+	must(&ctx, topo_symmetry(&ctx, topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
+	for (int r = 0; r < topo->n_ranks; r++)
+		stays += !symmetry_moves(sym, r);
+	ok(sym->size > 1 && stays == stay, "servers that lost something stay, the others move", line, ALLTOALL);
+	ok(costs_alike(&ctx, topo, sym), "lengths are added up once for ranks that stay", line, ALLTOALL);
+	must(&ctx, bound_compute(&ctx, topo, sym, ALLTOALL, -1, &bound));
+	listed_bound = bound;
+	must(&ctx, pack_paths(&ctx, topo, NULL, &best, &listed_bound));
+	must(&ctx, sched_build(&ctx, topo, &listed_bound, &ask, "trees", best, &listed));
+	must(&ctx, pack_paths(&ctx, topo, sym, &pack, &bound));
+	must(&ctx, sched_build(&ctx, topo, &bound, &ask, "trees", pack, &sched));
+	double part = frac_double(sched->achieved) / frac_double(listed->achieved),
+	    top = frac_double(bound.rate) / frac_double(listed_bound.rate);
+	printf("# %s without %s: %.9f of the rate of a list, %.9f of its bound, %d paths for %d\n", line, lost, part,
+	    top, pack->n_trees, best->n_trees);
+	ok(part > 1 - 1e-6 && part < 1 + 1e-6 && top > 1 - 1e-6 && top < 1 + 1e-6
+	    && frac_cmp(sched->achieved, bound.rate) <= 0, "rate and bound are those of a list", line, ALLTOALL);
+	sched_write_json(sched, &text);
+	must(&ctx, sched_read_compact(&ctx, "x", text.data, text.size, &sched));
+	ok(sched_verify(&ctx, "x", sched) == OK, "it is valid", line, ALLTOALL);
+	must(&ctx, sched_expand(&ctx, "x", sched, &all));
+	ok(sched_verify(&ctx, "x", all) == OK && frac_cmp(all->achieved, sched->achieved) == 0, "as a list, too", line,
+	    ALLTOALL);
+	ok(same_programs(&ctx, sched, all), "each rank's part is the same of both", line, ALLTOALL);
+	ok(same_bits(&ctx, all, &text), "both give the same bits", line, ALLTOALL);
+	text_free(&text);
+	ctx_free(&ctx);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -410,6 +478,12 @@ main(int argc, char **argv)
 		test_templates("server:3 gpu:4 ring:10 net:40", collectives[c], 90);
 		test_templates("server:4 gpu:4 switch:60 mesh:10 net:40 rails", collectives[c], 90);
 	}
+	test_lost("server:5 gpu:4 switch:300 net:25", "s1/gpu2", 3);
+	test_lost("server:5 gpu:4 switch:300 net:25 rails", "s0/gpu2-net/rail2", 4);
+	test_lost("server:5 gpu:4 switch:300 nic:4@25 pcie:50 rails", "s0/nic1,s4/gpu0", 7);
+	test_lost("server:6 gpu:3 switch:40 net:25 rails", "net/rail1,s2/gpu0-s2/switch:1", 3);
+	test_lost("server:5 gpu:4 ring:30 net:25", "s2/gpu1-s2/gpu2,s3/gpu0", 7);
+	test_lost("server:7 gpu:2 switch:50 net:25 leaf:2 oversubscription:2", "s3/gpu1", 5);
 	printf("# changed: %d refused, %d valid, %d invalid\n", counts.refused, counts.valid, counts.invalid);
 	return report(!counts.agree || counts.refused < 100 || counts.valid < 10 || counts.invalid < 100,
 	    "changed at random, compact schedules are valid where their lists are");

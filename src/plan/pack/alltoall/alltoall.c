@@ -1,5 +1,5 @@
-/* An alltoall over machines without symmetry: a maximum concurrent flow (Shahrokhi and Matula 1990), exactly but for
- * the rounding of doubles.
+/* An alltoall over machines with few symmetries or none: a maximum concurrent flow (Shahrokhi and Matula 1990), exactly
+ * but for the rounding of doubles.
  *
  *     minimise    L
  *     such that   sum over paths that use link l of x <= capacity(l) L      for every link l, with dual price y(l)
@@ -37,17 +37,19 @@ enum {
 	MOST_ROUNDS = 400,
 	MOST_DETOURS = 2000,	/* that come in in one round */
 	MOST_IDLE = 10,		/* rounds that change nothing, before the program is free */
-	FEW_DETOURS = 20	/* so few that the perturbation may end */
+	FEW_DETOURS = 20,	/* so few that the perturbation may end */
+	SHARE_BITS = 38		/* of what a block is divided into under a group: with as many blocks as 4096 ranks
+				 * have, it fits 62 bits */
 };
 
 /* ---- pricing ---- */
 
 static double
-length_of(const double *y, const struct path *path)
+length_of(const struct paths *p, const struct path *path)
 {
 	double sum = 0;
 	for (int i = 0; i < path->n; i++)
-		sum += y[path->link[i]];
+		sum += p->y[p->row[path->link[i]]];
 	return sum;
 }
 
@@ -77,7 +79,7 @@ static double
 paid(const struct paths *p, int demand)
 {
 	double row = p->row_of[demand] ? glp_get_row_dual(p->lp, p->row_of[demand]) : 0;
-	return p->weight[demand] * length_of(p->y, &p->key[demand]) + row;
+	return p->weight[demand] * length_of(p, &p->key[demand]) + row;
 }
 
 /* All that gain. *bound: what y proves. */
@@ -86,17 +88,18 @@ find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
 {
 	double cost = 0, least = INFINITY;
 	*n = 0;
-	for (int l = 0; l < p->n_links; l++)
-		least = fmin(least, p->capacity[l]);
+	for (int i = 0; i < p->n_rows; i++)
+		least = fmin(least, p->capacity[i]);
 	/* Paths of fewer hops, where they are hardly dearer; that must not be a gain by itself, whatever capacities. */
-	for (int l = 0; l < p->n_links && p->trifle > LEAST_GAIN; l++)
-		p->y[l] += 0.1 * p->trifle / p->capacity[l] * fmin(1, 2 * least);
+	for (int i = 0; i < p->n_rows && p->trifle > LEAST_GAIN; i++)
+		p->y[i] += 0.1 * p->trifle / p->capacity[i] * fmin(1, 2 * least);
 	paths_price(p, p->y);
-	for (int from = 0; from < p->n_ranks; from++) {
+	for (int source = 0; source < p->n_sources; source++) {
+		int from = p->source[source];
 		paths_from(p, from);
 		for (int to = 0; to < p->n_ranks; to++) {
-			int d = paths_demand(p, from, to);
-			if (from == to)
+			int d = from == to ? 0 : paths_demand(p, source, to);
+			if (from == to || !paths_has(p, d))
 				continue;
 			cost += p->weight[d] * (double)p->distance[to];
 			double more = paid(p, d) - p->weight[d] * paths_cost(p, from, to);
@@ -109,11 +112,10 @@ find_gains(struct paths *p, struct gain *gain, int *n, double *bound)
 }
 
 static Status
-add_detour(struct paths *p, int from, int to, bool *added)
+add_detour(struct paths *p, int d, bool *added)
 {
 	struct path path;
-	int d = paths_demand(p, from, to);
-	TRY(paths_take(p, from, to, &path));
+	TRY(paths_take(p, paths_from_rank(p, d), paths_to_rank(p, d), &path));
 	TRY(GROW_TEMP(p->ctx, p->detour, p->n_detours, p->room));
 	*added = path.n != p->key[d].n || memcmp(path.link, p->key[d].link, (size_t)path.n * sizeof *path.link) != 0;
 	if (*added)
@@ -131,12 +133,12 @@ add_detours(struct paths *p, struct gain *gain, int n, int *n_added)
 	n = n < MOST_DETOURS ? n : MOST_DETOURS;
 	qsort(gain, (size_t)n, sizeof *gain, by_demand);
 	for (int i = 0; i < n; i++) {
-		Demand d = collective_demand(ALLTOALL, p->n_ranks, -1, gain[i].demand);
+		int of = paths_from_rank(p, gain[i].demand);
 		bool added;
-		if (d.from != from)
-			paths_from(p, d.from);
-		from = d.from;
-		TRY(add_detour(p, d.from, d.to, &added));
+		if (of != from)
+			paths_from(p, of);
+		from = of;
+		TRY(add_detour(p, gain[i].demand, &added));
 		*n_added += added;
 	}
 	return OK;
@@ -154,7 +156,7 @@ price_paths(struct paths *p, int *n_added, bool *better)
 	*better = bound > p->bound;
 	if (*better) {
 		p->bound = bound;
-		memcpy(p->best_y, p->y, (size_t)p->n_links * sizeof *p->y);
+		memcpy(p->best_y, p->y, (size_t)p->n_rows * sizeof *p->y);
 	}
 	return add_detours(p, gain, n, n_added);
 }
@@ -194,7 +196,7 @@ next_stage(struct paths *p, enum stage *stage)
 	}
 	if (*stage == FREE) {
 		/* All of a bound may be the price of one link. */
-		if (p->excess <= NO_EXCESS || p->limit > p->n_links)
+		if (p->excess <= NO_EXCESS || p->limit > p->n_rows)
 			return false;
 		p->limit *= 8;
 		paths_box(p, 0, p->limit);
@@ -283,31 +285,35 @@ static Status
 detours_help(struct paths *p, bool *out)
 {
 	double *load, keys = 0, most = 0;
-	TRY(TEMP(p->ctx, load, p->n_links));
-	memcpy(load, p->load, (size_t)p->n_links * sizeof *load);
+	TRY(TEMP(p->ctx, load, p->n_rows));
+	memcpy(load, p->load, (size_t)p->n_rows * sizeof *load);
 	for (int i = 0; i < p->n_detours; i++) {
 		const struct detour *d = &p->detour[i];
 		for (int k = 0; k < d->path.n; k++)
-			load[d->path.link[k]] += d->x * p->weight[d->demand];
+			load[p->row[d->path.link[k]]] += d->x * p->weight[d->demand];
 		for (int k = 0; k < p->key[d->demand].n; k++)
-			load[p->key[d->demand].link[k]] -= d->x * p->weight[d->demand];
+			load[p->row[p->key[d->demand].link[k]]] -= d->x * p->weight[d->demand];
 	}
-	for (int l = 0; l < p->n_links; l++) {
-		keys = fmax(keys, p->load[l] / p->capacity[l]);
-		most = fmax(most, load[l] / p->capacity[l]);
+	for (int i = 0; i < p->n_rows; i++) {
+		keys = fmax(keys, p->load[i] / p->capacity[i]);
+		most = fmax(most, load[i] / p->capacity[i]);
 	}
 	*out = most < keys;
 	return OK;
 }
 
-/* All demands have the same weight, of which key paths have what detours leave. Returns how many shares. */
+/* All demands have the same weight, of which key paths have what detours leave; those without paths have none. Returns
+ * how many shares. */
 static int
 share_demands(struct paths *p, bool detours, struct share *share)
 {
 	int n = 0;
 	int64_t each = (INT64_C(1) << PACKING_BITS) / p->n_demands;
+	/* A block that stays is divided among all elements besides. */
+	if (p->sym && each > (INT64_C(1) << SHARE_BITS) / p->sym->size)
+		each = (INT64_C(1) << SHARE_BITS) / p->sym->size;
 	for (int d = 0; d < p->n_demands; d++)
-		share[n++] = (struct share){ d, each, &p->key[d] };
+		share[n++] = (struct share){ d, paths_has(p, d) ? each : 0, &p->key[d] };
 	for (int i = 0; detours && i < p->n_detours; i++) {
 		const struct detour *d = &p->detour[i];
 		int64_t weight = (int64_t)(d->x * (double)each + 0.5), left = share[d->demand].weight;
@@ -332,9 +338,9 @@ static Status
 check_edges(struct paths *p)
 {
 	int64_t edges = 0;
-	if (p->topo->n_vertices > p->n_ranks)
+	if (p->topo->n_vertices > p->n_ranks || p->sym)
 		return OK;
-	for (int l = 0; l < p->n_links; l++)
+	for (int l = 0; l < p->topo->n_links; l++)
 		p->price[l] = 1;
 	paths_use_prices(p);
 	for (int from = 0; from < p->n_ranks; from++) {
@@ -345,6 +351,13 @@ check_edges(struct paths *p)
 	return edges > LIMIT_TREE_EDGES ? fail_edges(p, edges) : OK;
 }
 
+/* In a schedule; of a compact one, for images, too. */
+static bool
+has_room_for(const struct paths *p, int64_t trees)
+{
+	return trees <= LIMIT_TREES && trees * (p->sym ? p->sym->size : 1) <= LIMIT_PATH_IMAGES;
+}
+
 static Status
 make_packing(struct paths *p, bool detours, Packing **out)
 {
@@ -352,7 +365,7 @@ make_packing(struct paths *p, bool detours, Packing **out)
 	Packing *pack;
 	int64_t edges = 0, *load;
 	TRY(TEMP(p->ctx, share, (size_t)p->n_demands + (size_t)p->n_detours));
-	TRY(TEMP(p->ctx, load, p->n_links));
+	TRY(TEMP(p->ctx, load, p->topo->n_links));
 	int n = share_demands(p, detours, share);
 	TRY(pack_new(p->ctx, n, true, &pack));
 	for (int i = 0; i < n; i++) {
@@ -360,13 +373,20 @@ make_packing(struct paths *p, bool detours, Packing **out)
 			continue;
 		TRY(pack_path_tree(p->ctx, p->topo, share[i].path->link, share[i].path->n, &pack->tree[pack->n_trees]));
 		edges += pack->tree[pack->n_trees].n_down;
-		pack->demand[pack->n_trees] = share[i].demand;
+		pack->demand[pack->n_trees] = collective_demand_of(ALLTOALL, p->n_ranks, -1,
+		    paths_from_rank(p, share[i].demand), paths_to_rank(p, share[i].demand));
 		pack->weight[pack->n_trees++] = share[i].weight;
 	}
-	if (detours && pack->n_trees > LIMIT_TREES)
+	if (detours && !has_room_for(p, pack->n_trees))
 		return make_packing(p, false, out);
 	if (edges > LIMIT_TREE_EDGES)
 		return fail_edges(p, edges);
+	if (p->sym) {
+		pack->unit = FRAC_ONE;
+		pack->symmetry = p->sym;
+		*out = pack;
+		return OK;
+	}
 	if (!pack_widest_unit(p->topo, pack, load, &pack->unit) || !frac_fits(pack->unit))
 		return OK;
 	*out = pack;
@@ -375,22 +395,29 @@ make_packing(struct paths *p, bool detours, Packing **out)
 
 /* ---- the proof ---- */
 
+/* From how many ranks distances are those from a source. */
+static int
+sources_alike(const struct paths *p, int source)
+{
+	return p->sym && !p->stays[p->source[source]] ? p->sym->size : 1;
+}
+
 /* What p->price proves. *fits: all numbers are small enough. */
 static Status
 make_bound(struct paths *p, Bound *out, bool *fits)
 {
-	int shares = collective_shares(ALLTOALL, p->n_ranks);
+	int shares = collective_shares(ALLTOALL, p->n_ranks), n = p->topo->n_links;
 	Wide sum = 0, cost = 0;
 	paths_use_prices(p);
-	for (int l = 0; l < p->n_links; l++)
+	for (int l = 0; l < n; l++)
 		sum += (Wide)p->topo->link[l].capacity * p->price[l];
-	for (int from = 0; from < p->n_ranks; from++) {
-		paths_from(p, from);
+	for (int i = 0; i < p->n_sources; i++) {
+		paths_from(p, p->source[i]);
 		for (int to = 0; to < p->n_ranks; to++)
-			cost += p->distance[to];
+			cost += (Wide)p->distance[to] * sources_alike(p, i);
 	}
 	*fits = frac_make(sum * shares, cost, &out->rate);
-	for (int l = 0; l < p->n_links && *fits; l++)
+	for (int l = 0; l < n && *fits; l++)
 		*fits = frac_make((Wide)p->price[l] * shares, cost, &out->price[l]) && frac_fits(out->price[l]);
 	return OK;
 }
@@ -400,7 +427,7 @@ new_bound(struct paths *p, Bound *out)
 {
 	*out = (Bound){ .kind = CERTIFICATE_LENGTHS };
 	TRY(NEW(p->ctx, out->part, p->topo->n_vertices));
-	return NEW(p->ctx, out->price, p->n_links);
+	return NEW(p->ctx, out->price, p->topo->n_links);
 }
 
 /* *proof stays where it is as low. */
@@ -418,7 +445,7 @@ prove(struct paths *p, Bound *proof)
 		*proof = bound;
 	for (int i = 0; i < N_SMALL_PRICES && !p->ctx->late; i++) {
 		TRY(new_bound(p, &bound));
-		path_whole_prices(p->best_y, p->n_links, NULL, p->n_links, path_small_price[i], p->price);
+		path_whole_prices(p->best_y, p->n_rows, p->row, p->topo->n_links, path_small_price[i], p->price);
 		TRY(make_bound(p, &bound, &fits));
 		if (fits && frac_cmp(bound.rate, proof->rate) < 0)
 			*proof = bound;
@@ -431,14 +458,15 @@ static Status
 prove_matrix(struct paths *p, int64_t **out)
 {
 	double best = 0;
-	TRY(NEW(p->ctx, *out, p->n_links));
+	TRY(NEW(p->ctx, *out, p->topo->n_links));
 	p->price_bits = MATRIX_PRICE_BITS;
 	for (int i = -1; i < N_SMALL_PRICES; i++) {
 		double cost = 0;
 		if (i < 0)
 			paths_price(p, p->best_y);
 		else
-			path_whole_prices(p->best_y, p->n_links, NULL, p->n_links, path_small_price[i], p->price);
+			path_whole_prices(p->best_y, p->n_rows, p->row, p->topo->n_links, path_small_price[i],
+			    p->price);
 		paths_use_prices(p);
 		for (int from = 0; from < p->n_ranks; from++) {
 			paths_from(p, from);
@@ -450,41 +478,96 @@ prove_matrix(struct paths *p, int64_t **out)
 		if (bound <= best * (i < 0 ? 1 : 1 + 1e-13))
 			continue;
 		best = bound;
-		memcpy(*out, p->price, (size_t)p->n_links * sizeof **out);
+		memcpy(*out, p->price, (size_t)p->topo->n_links * sizeof **out);
 	}
 	return OK;
 }
 
 /* ---- all of it ---- */
 
-/* known: a bound; NULL: none. bytes: of each demand; NULL: all are equal. */
+/* Each link is a row, each rank a source. */
 static Status
-paths_new(Ctx *ctx, const Topology *topo, const Bound *known, const int64_t *bytes, struct paths *p)
+use_links(struct paths *p)
 {
-	double mean = 0, sum = 0;
-	*p = (struct paths){ .ctx = ctx, .topo = topo, .n_ranks = topo->n_ranks, .n_links = topo->n_links,
-		.n_demands = collective_demands(ALLTOALL, topo->n_ranks), .price_bits = SEARCH_PRICE_BITS - 2,
-		.by_hops = topo->route != NULL, .bytes = bytes };
+	p->n_rows = p->topo->n_links;
+	p->n_sources = p->n_ranks;
+	TRY(TEMP(p->ctx, p->row, p->n_rows));
+	TRY(TEMP(p->ctx, p->source, p->n_sources));
+	for (int l = 0; l < p->n_rows; l++)
+		p->row[l] = l;
+	for (int r = 0; r < p->n_ranks; r++)
+		p->source[r] = r;
+	return OK;
+}
+
+static Status
+use_orbits(struct paths *p)
+{
+	const Symmetry *sym = p->sym;
+	p->n_rows = sym->n_orbits;
+	p->n_sources = sym->n_representatives;
+	p->row = sym->link_orbit;
+	p->source = sym->representative;
+	TRY(TEMP(p->ctx, p->stays, p->n_ranks));
+	for (int r = 0; r < p->n_ranks; r++)
+		p->stays[r] = !symmetry_moves(sym, r);
+	return OK;
+}
+
+/* A pair of which some rank is moved has an image for each element. From a rank that stays, the pair to the first rank
+ * of an orbit stands for those to the others. */
+static Status
+weigh_images(struct paths *p)
+{
+	bool *first;
+	TRY(TEMP(p->ctx, first, p->n_ranks));
+	for (int i = 0; i < p->n_sources; i++)
+		first[p->source[i]] = true;
+	for (int i = 0; i < p->n_sources; i++)
+		for (int to = 0; to < p->n_ranks; to++) {
+			bool stays = p->stays[p->source[i]];
+			if (to != p->source[i])
+				p->weight[paths_demand(p, i, to)] = stays && p->stays[to] ? 1.0 / p->sym->size
+				    : !stays || first[to];
+		}
+	return OK;
+}
+
+static void
+weigh_bytes(struct paths *p)
+{
+	double sum = 0;
+	for (int d = 0; d < p->n_demands; d++)
+		sum += p->bytes ? (double)p->bytes[d] : 1;
+	for (int d = 0; d < p->n_demands; d++)
+		p->weight[d] = p->bytes ? (double)p->bytes[d] * p->n_demands / sum : 1;
+}
+
+/* known: a bound; NULL: none. bytes: of each demand; NULL: all are equal. sym: NULL: none. */
+static Status
+paths_new(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *known, const int64_t *bytes,
+    struct paths *p)
+{
+	*p = (struct paths){ .ctx = ctx, .topo = topo, .sym = sym, .n_ranks = topo->n_ranks,
+		.price_bits = SEARCH_PRICE_BITS - 2, .by_hops = topo->route != NULL, .bytes = bytes };
+	TRY(sym ? use_orbits(p) : use_links(p));
+	p->n_demands = p->n_sources * (p->n_ranks - 1);
 	TRY(p->by_hops ? search_new(ctx, topo, &p->search) : search_links_new(ctx, topo, &p->search));
-	TRY(TEMP(ctx, p->key, p->n_demands));
-	TRY(TEMP(ctx, p->load, p->n_links));
-	TRY(TEMP(ctx, p->capacity, p->n_links));
-	TRY(TEMP(ctx, p->y, p->n_links));
-	TRY(TEMP(ctx, p->best_y, p->n_links));
-	TRY(TEMP(ctx, p->price, p->n_links));
-	TRY(TEMP(ctx, p->distance, topo->n_vertices));
-	TRY(TEMP(ctx, p->enter, topo->n_vertices));
-	for (int l = 0; l < p->n_links; l++)
-		mean += (double)topo->link[l].capacity / p->n_links;
-	for (int l = 0; l < p->n_links; l++)
-		p->capacity[l] = (double)topo->link[l].capacity / mean;
+	TRY(TEMP_EACH(ctx, p->n_demands, p->key, p->weight));
+	TRY(TEMP_EACH(ctx, p->n_rows, p->load, p->capacity, p->y, p->best_y));
+	TRY(TEMP(ctx, p->price, topo->n_links));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, p->distance, p->enter));
+	for (int l = 0; l < topo->n_links; l++)
+		p->mean += (double)topo->link[l].capacity / topo->n_links;
+	for (int l = 0; l < topo->n_links; l++)
+		p->capacity[p->row[l]] += (double)topo->link[l].capacity / p->mean;
+	for (int i = 0; i < p->n_rows && sym; i++)
+		p->capacity[i] /= sym->size;
 	if (known)
-		p->known = collective_shares(ALLTOALL, topo->n_ranks) * mean / frac_double(known->rate);
-	TRY(TEMP(ctx, p->weight, p->n_demands));
-	for (int d = 0; d < p->n_demands; d++)
-		sum += bytes ? (double)bytes[d] : 1;
-	for (int d = 0; d < p->n_demands; d++)
-		p->weight[d] = bytes ? (double)bytes[d] * p->n_demands / sum : 1;
+		p->known = collective_shares(ALLTOALL, topo->n_ranks) * p->mean / frac_double(known->rate);
+	if (sym)
+		return weigh_images(p);
+	weigh_bytes(p);
 	return OK;
 }
 
@@ -502,6 +585,26 @@ plan_paths(struct paths *p, Packing **out)
 	return make_packing(p, detours, out);
 }
 
+/* One for each demand that has any. */
+static int
+count_paths(const struct paths *p)
+{
+	int n = 0;
+	for (int d = 0; d < p->n_demands; d++)
+		n += paths_has(p, d);
+	return n;
+}
+
+/* Those that begin or end at a rank that stays, if none passes another. */
+static int
+staying_paths(const struct paths *p)
+{
+	int n = 0;
+	for (int d = 0; d < p->n_demands; d++)
+		n += paths_has(p, d) && (p->stays[paths_from_rank(p, d)] || p->stays[paths_to_rank(p, d)]);
+	return n;
+}
+
 Status
 pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing **out, int64_t **length)
 {
@@ -513,7 +616,7 @@ pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing **out,
 	TRY(TEMP(ctx, demand, collective_demands(ALLTOALL, n)));
 	for (int d = 0; d < collective_demands(ALLTOALL, n); d++)
 		demand[d] = bytes[collective_demand(ALLTOALL, n, -1, d).block];
-	TRY(paths_new(ctx, topo, NULL, demand, &p));
+	TRY(paths_new(ctx, topo, NULL, NULL, demand, &p));
 	Status status = plan_paths(&p, out);
 	if (status == OK)
 		status = prove_matrix(&p, length);
@@ -521,25 +624,27 @@ pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing **out,
 	TRY(status);
 	if (!*out)
 		return fail(ctx, INTERNAL, "%s: no paths for a matrix", topo->name);
-	log_verbose(ctx, "paths: %d rows, %d paths", p.n_rows, (*out)->n_trees);
+	log_verbose(ctx, "paths: %d rows, %d paths", p.lp_rows, (*out)->n_trees);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
 
 Status
-pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof)
+pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct paths p;
 	*out = NULL;
-	TRY(paths_new(ctx, topo, proof, NULL, &p));
+	TRY(paths_new(ctx, topo, sym, proof, NULL, &p));
+	if (sym && (!has_room_for(&p, count_paths(&p)) || staying_paths(&p) > LIMIT_STAYING_HOPS / sym->size))
+		return OK;
 	Status status = plan_paths(&p, out);
 	if (status == OK && !p.reached)
 		status = prove(&p, proof);
 	lp_release();
 	TRY(status);
 	if (*out)
-		log_verbose(ctx, "paths: %d rows, %d paths", p.n_rows, (*out)->n_trees);
+		log_verbose(ctx, "paths: %d rows, %d paths", p.lp_rows, (*out)->n_trees);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

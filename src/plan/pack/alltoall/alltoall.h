@@ -5,12 +5,13 @@
 #include "model/model.h"
 
 /* Alltoall where few pairs of ranks are symmetric: key paths and detours (alltoall.c).
+ * sym: a group; NULL: all paths are listed. No pair has a route of its own then (Topology.route).
  * *out: at the optimum but for the rounding of doubles, 1e-9 at most; a lower rate where time is over, or GLPK fails.
  * *proof: a bound that is known; stays, or lengths that prove a lower one.
  * Fails: NO_MEMORY; LIMIT more edges than a schedule may have.
  * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s; 10 to 20
  * searches where whole paths, or few divided demands, are at the bound that is known (paths_shift.c). */
-Status pack_paths(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
+Status pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof);
 
 /* The same where each pair of ranks has bytes of its own, bytes[i * n_ranks + j] from rank i to rank j, above 0 in all:
  * the least time until all have arrived. Pairs without bytes have a path, too. *out: for blocks of any size, each

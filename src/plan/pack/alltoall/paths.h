@@ -1,5 +1,10 @@
 /* Paths for an alltoall: a maximum concurrent flow. alltoall.c has its columns and rounds, paths_start.c a
- * path for each demand, and prices, paths_master.c the linear program in GLPK, paths_search.c shortest paths. */
+ * path for each demand, and prices, paths_master.c the linear program in GLPK, paths_search.c shortest paths.
+ *
+ * Under a group all images of a path have one rate. So demands are those that stand for their orbits, and what loads,
+ * capacities, prices and rows are counted by is an orbit of links, a "row"; without a group each link is one. A demand
+ * weighs as many pairs as it stands for, a row has the capacity of all of its links, both divided by the size of the
+ * group: where demand and links are moved these are numbers of one pair and of one link. */
 #ifndef BLINK_PLAN_PACK_ALLTOALL_PATHS_H
 #define BLINK_PLAN_PACK_ALLTOALL_PATHS_H
 
@@ -23,25 +28,30 @@ struct paths {
 	Ctx *ctx;
 	const Topology *topo;
 	Search search;
+	const Symmetry *sym;	/* NULL: none */
 	bool by_hops;		/* pairs have routes of their own (Topology.route); else paths may take any links */
-	int n_ranks, n_links, n_demands;
-	double *capacity;	/* of links, relative to their mean */
+	int n_ranks, n_rows, n_demands;
+	int n_sources, *source;	/* ranks whose pairs are demands, ascending: of orbits the first, and those that stay */
+	bool *stays;		/* under a group, of each rank */
+	int *row;		/* of each link */
+	double mean;		/* capacity of a link */
+	double *capacity;	/* of rows, relative to that */
 	const int64_t *bytes;	/* of each demand; NULL: all are equal */
 	double *weight;		/* of each demand, relative to their mean: loads count it, x does not */
 
 	/* Paths. */
 	struct path *key;	/* of each demand: what its detours leave of it */
-	double *load;		/* of links: key paths over each, by weight */
+	double *load;		/* of rows: key paths over each, by weight */
 	struct detour *detour;
 	int n_detours, room;
 
-	/* Prices of links, all times capacity together n_links. */
+	/* Prices of a link of each row, all times capacity together n_rows. */
 	double *y;		/* current */
 	double *best_y;		/* those that prove the best bound so far, */
 	double bound;		/* of the load of the fullest link, relative to its capacity; */
 	double known;		/* the same by the bound that was known before, */
 	bool reached;		/* and key paths alone are at that */
-	int64_t *price;		/* as the searches have them, */
+	int64_t *price;		/* of each link, as the searches have them, */
 	int price_bits;		/* of the highest */
 	int64_t *distance;	/* of ranks from the source of the last search */
 	int *enter;		/* the link that enters each vertex on its path, or the hop that enters each rank */
@@ -50,7 +60,7 @@ struct paths {
 	glp_prob *lp;
 	int loaded;		/* detours that it has */
 	int first;		/* column of the first */
-	int n_rows;		/* links, then demands whose detours want more than the demand */
+	int lp_rows;		/* rows, then demands whose detours want more than the demand */
 	int *row_of;		/* of a demand; 0: none */
 	double *sum;		/* of a demand: its detours */
 	int work_room;
@@ -86,7 +96,18 @@ double paths_bound(struct paths *p, const double *y);
 double paths_price_sum(const struct paths *p);	/* of p->price: capacity * price */
 
 void paths_add_load(struct paths *p, const struct path *path, double x);
-int paths_demand(const struct paths *p, int from, int to);
+
+/* The demand of a source, number i of them, to another rank; the ends of a demand. */
+int paths_demand(const struct paths *p, int source, int to);
+int paths_from_rank(const struct paths *p, int demand);
+int paths_to_rank(const struct paths *p, int demand);
+
+/* Has it paths? Not where, under a group, another demand stands for it, and it has no weight. */
+static inline bool
+paths_has(const struct paths *p, int demand)
+{
+	return !p->sym || p->weight[demand] > 0;
+}
 
 /* ---- paths_start.c ------------------------------------------------------------------------------------------- */
 

@@ -20,13 +20,13 @@
 #include <math.h>
 #include <string.h>
 
-enum { LOAD_COLUMN = 1, ABOVE_COLUMN = 2 };	/* L; the first of n_links each above and below */
+enum { LOAD_COLUMN = 1, ABOVE_COLUMN = 2 };	/* L; the first of n_rows each above and below */
 
 /* Of a column, or of a row of all detours. */
 static Status
 make_room(struct paths *p)
 {
-	int most = p->n_links + p->n_detours + 2;
+	int most = p->n_rows + p->n_detours + 2;
 	if (most <= p->work_room)
 		return OK;
 	p->work_room = 2 * most;
@@ -40,19 +40,19 @@ create_problem(void *with)
 	struct paths *p = with;
 	p->lp = glp_create_prob();
 	glp_set_obj_dir(p->lp, GLP_MIN);
-	glp_add_rows(p->lp, p->n_links);
-	p->n_rows = p->n_links;
-	p->first = glp_add_cols(p->lp, 1 + 2 * p->n_links) + 1 + 2 * p->n_links;
-	for (int l = 0; l < p->n_links; l++) {
+	glp_add_rows(p->lp, p->n_rows);
+	p->lp_rows = p->n_rows;
+	p->first = glp_add_cols(p->lp, 1 + 2 * p->n_rows) + 1 + 2 * p->n_rows;
+	for (int l = 0; l < p->n_rows; l++) {
 		p->index[l + 1] = l + 1;
 		p->entry[l + 1] = -p->capacity[l];
 	}
-	glp_set_mat_col(p->lp, LOAD_COLUMN, p->n_links, p->index, p->entry);
+	glp_set_mat_col(p->lp, LOAD_COLUMN, p->n_rows, p->index, p->entry);
 	glp_set_col_bnds(p->lp, LOAD_COLUMN, GLP_FR, 0, 0);
-	glp_set_obj_coef(p->lp, LOAD_COLUMN, p->n_links);
-	for (int l = 0; l < 2 * p->n_links; l++) {
-		p->index[1] = 1 + l % p->n_links;
-		p->entry[1] = l < p->n_links ? -1 : 1;
+	glp_set_obj_coef(p->lp, LOAD_COLUMN, p->n_rows);
+	for (int l = 0; l < 2 * p->n_rows; l++) {
+		p->index[1] = 1 + l % p->n_rows;
+		p->entry[1] = l < p->n_rows ? -1 : 1;
 		glp_set_mat_col(p->lp, ABOVE_COLUMN + l, 1, p->index, p->entry);
 	}
 }
@@ -69,8 +69,8 @@ paths_open(struct paths *p)
 void
 paths_box(struct paths *p, double width, double limit)
 {
-	for (int l = 0; l < p->n_links; l++) {
-		int above = ABOVE_COLUMN + l, below = above + p->n_links;
+	for (int l = 0; l < p->n_rows; l++) {
+		int above = ABOVE_COLUMN + l, below = above + p->n_rows;
 		double most = p->best_y[l] * (1 + width) + limit / p->capacity[l];
 		double least = width > 0 ? p->best_y[l] * (1 - width) - 15 * limit / p->capacity[l] : 0;
 		glp_set_col_bnds(p->lp, above, GLP_LO, 0, 0);
@@ -83,7 +83,7 @@ paths_box(struct paths *p, double width, double limit)
 void
 paths_sides(struct paths *p)
 {
-	for (int l = 0; l < p->n_links; l++)
+	for (int l = 0; l < p->n_rows; l++)
 		glp_set_row_bnds(p->lp, l + 1, GLP_UP, 0,
 		    -p->load[l] - p->perturbation * hash_unit(0, (uint64_t)l));
 }
@@ -103,9 +103,9 @@ static int
 fill_path(struct paths *p, const struct path *path, double x, int n)
 {
 	for (int i = 0; i < path->n; i++) {
-		int k = find_row(p, n, path->link[i] + 1);
+		int k = find_row(p, n, p->row[path->link[i]] + 1);
 		if (k > n) {
-			p->index[++n] = path->link[i] + 1;
+			p->index[++n] = p->row[path->link[i]] + 1;
 			p->entry[n] = 0;
 		}
 		p->entry[k] += x;
@@ -150,11 +150,11 @@ load_columns(struct paths *p)
 static void
 read_solution(struct paths *p)
 {
-	p->value = glp_get_obj_val(p->lp) / p->n_links;
+	p->value = glp_get_obj_val(p->lp) / p->n_rows;
 	p->excess = 0;
-	for (int l = 0; l < p->n_links; l++)
+	for (int l = 0; l < p->n_rows; l++)
 		p->y[l] = fmax(0, -glp_get_row_dual(p->lp, l + 1));
-	for (int l = 0; l < 2 * p->n_links; l++)
+	for (int l = 0; l < 2 * p->n_rows; l++)
 		p->excess += fmax(0, glp_get_col_prim(p->lp, ABOVE_COLUMN + l));
 	for (int i = 0; i < p->n_detours; i++)
 		p->detour[i].x = fmin(1, fmax(0, glp_get_col_prim(p->lp, p->first + i)));
@@ -169,7 +169,7 @@ run_simplex(struct paths *p)
 	options.meth = p->dual ? GLP_DUALP : GLP_PRIMAL;
 	options.tol_dj = options.tol_bnd = p->tolerance;
 	options.it_lim = LIMIT_LP_STEPS;
-	options.tm_lim = progress(p->ctx, "linear program: %d rows, %d paths", p->n_rows, p->n_demands + p->n_detours);
+	options.tm_lim = progress(p->ctx, "linear program: %d rows, %d paths", p->lp_rows, p->n_demands + p->n_detours);
 	options.tm_lim = options.tm_lim < 1 ? 1 : options.tm_lim;
 	int code = glp_simplex(p->lp, &options);
 	p->timed_out = code == GLP_ETMLIM;
@@ -216,7 +216,7 @@ add_row(struct paths *p, int demand)
 	glp_set_mat_row(p->lp, row, n, p->index, p->entry);
 	glp_set_row_bnds(p->lp, row, GLP_UP, 0, 1);
 	p->row_of[demand] = row;
-	p->n_rows++;
+	p->lp_rows++;
 }
 
 struct rows {

@@ -8,12 +8,12 @@ void
 paths_price(struct paths *p, const double *y)
 {
 	double top = 1e-300;
-	for (int l = 0; l < p->n_links; l++)
-		top = fmax(top, y[l]);
+	for (int i = 0; i < p->n_rows; i++)
+		top = fmax(top, y[i]);
 	double scale = ldexp(1, p->price_bits) / top;
 	/* Of routes of equal price the shorter is cheaper. */
-	for (int l = 0; l < p->n_links; l++)
-		p->price[l] = (int64_t)(y[l] * scale) + 1;
+	for (int l = 0; l < p->topo->n_links; l++)
+		p->price[l] = (int64_t)(y[p->row[l]] * scale) + 1;
 	paths_use_prices(p);
 }
 
@@ -34,16 +34,29 @@ paths_from(struct paths *p, int from)
 }
 
 int
-paths_demand(const struct paths *p, int from, int to)
+paths_demand(const struct paths *p, int source, int to)
 {
-	return from * (p->n_ranks - 1) + to - (to > from);
+	return source * (p->n_ranks - 1) + to - (to > p->source[source]);
+}
+
+int
+paths_from_rank(const struct paths *p, int demand)
+{
+	return p->source[demand / (p->n_ranks - 1)];
+}
+
+int
+paths_to_rank(const struct paths *p, int demand)
+{
+	int to = demand % (p->n_ranks - 1);
+	return to + (to >= paths_from_rank(p, demand));
 }
 
 void
 paths_add_load(struct paths *p, const struct path *path, double x)
 {
 	for (int i = 0; i < path->n; i++)
-		p->load[path->link[i]] += x;
+		p->load[p->row[path->link[i]]] += x;
 }
 
 /* The last hop of the path to v: its links, and the rank where it begins. Returns how many links; -1: too many. */
@@ -100,7 +113,7 @@ paths_cost(const struct paths *p, int from, int to)
 	for (int v = to, src; v != from; v = src) {
 		int link[LIMIT_ROUTE_LINKS], n = last_hop(p, v, link, &src);
 		for (int i = 0; i < n; i++)
-			sum += p->y[link[i]];
+			sum += p->y[p->row[link[i]]];
 	}
 	return sum;
 }
@@ -108,10 +121,10 @@ paths_cost(const struct paths *p, int from, int to)
 double
 paths_price_sum(const struct paths *p)
 {
-	double sum = 0;
-	for (int l = 0; l < p->n_links; l++)
-		sum += (double)p->price[l] * p->capacity[l];
-	return sum;
+	double sum = 0, size = p->sym ? p->sym->size : 1;
+	for (int l = 0; l < p->topo->n_links; l++)
+		sum += (double)p->price[l] * ((double)p->topo->link[l].capacity / p->mean);
+	return sum / size;
 }
 
 double
@@ -119,11 +132,11 @@ paths_bound(struct paths *p, const double *y)
 {
 	double cost = 0;
 	paths_price(p, y);
-	for (int from = 0; from < p->n_ranks; from++) {
-		paths_from(p, from);
+	for (int i = 0; i < p->n_sources; i++) {
+		paths_from(p, p->source[i]);
 		for (int to = 0; to < p->n_ranks; to++)
-			if (to != from)
-				cost += p->weight[paths_demand(p, from, to)] * (double)p->distance[to];
+			if (to != p->source[i])
+				cost += p->weight[paths_demand(p, i, to)] * (double)p->distance[to];
 	}
 	return cost / paths_price_sum(p);
 }

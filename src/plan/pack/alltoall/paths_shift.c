@@ -9,14 +9,15 @@
  * Other paths of a demand are the cheapest where full links are dear; where that finds no chain, where one costs more
  * than all links with room. First whole demands move, until no link has more than what the bound allows, rounded up;
  * then parts of some, until none has more than that. This need not end at the bound, as chains are not all that can be
- * moved: then the linear program goes on. */
+ * moved: then the linear program goes on.
+ * Under a group (paths.h) links are rows, and only demands that move weigh as much as a whole one. */
 #include "base/array.h"
 #include "plan/pack/alltoall/paths.h"
 
 #include <math.h>
 #include <string.h>
 
-enum { MOST_USES = 1 << 24, SEARCHES = 8 };	/* of links by paths; searches for each rank */
+enum { MOST_USES = 1 << 24, SEARCHES = 8 };	/* of links by paths; searches for each source */
 
 #define TRIFLE 1e-10		/* of a path: no load */
 #define HOP ((int64_t)16)	/* prices: of a link with room, and of one to a rank besides; */
@@ -36,30 +37,30 @@ struct use {
 	int part, next;
 };
 
-/* A full link that is relieved by moving a part of a demand to the path. */
+/* A full row that is relieved by moving a part of a demand to the path. */
 struct step {
-	int link, before;	/* step whose new path needs the room; -1: none */
-	int part;		/* of the step before, which moves to `path` over this link */
+	int row, before;	/* step whose new path needs the room; -1: none */
+	int part;		/* of the step before, which moves to `path` over this row */
 	struct path path;
 };
 
 struct shift {
 	struct paths *p;
-	double *limit, *load;	/* of links, in paths */
-	double least;		/* that moves */
+	double *limit, *load;	/* of rows, in paths */
+	double least;		/* load that moves */
 	struct part *part;
 	int n_parts, parts_room;
-	int *first;		/* use of each link; -1: none */
+	int *first;		/* use of each row; -1: none */
 	struct use *use;
 	int n_uses, uses_room;
-	bool *on_path;		/* of each link: on the path that a part leaves */
+	int *more;		/* of each row: how much more often a path is on it than the one that a part leaves */
 	int64_t left;		/* searches */
 
 	/* The search. */
-	struct step *step;	/* the first, one for each other link, and the last */
+	struct step *step;	/* the first, one for each other row, and the last */
 	int n_steps;
 	bool *taken;
-	int64_t full, *price;	/* of a full link; of each link now */
+	int64_t full, *price;	/* of a full row; of each link now */
 };
 
 static Status
@@ -67,7 +68,7 @@ use_links(struct shift *s, int part)
 {
 	const struct path *path = &s->part[part].path;
 	for (int i = 0; i < path->n; i++) {
-		int *first = &s->first[path->link[i]];
+		int *first = &s->first[s->p->row[path->link[i]]];
 		TRY(GROW_TEMP(s->p->ctx, s->use, s->n_uses, s->uses_room));
 		s->use[s->n_uses] = (struct use){ part, *first };
 		*first = s->n_uses++;
@@ -87,13 +88,19 @@ static void
 add_load(struct shift *s, const struct path *path, double x)
 {
 	for (int i = 0; i < path->n; i++)
-		s->load[path->link[i]] += x;
+		s->load[s->p->row[path->link[i]]] += x;
 }
 
 static double
-room(const struct shift *s, int l)
+room(const struct shift *s, int row)
 {
-	return s->limit[l] - s->load[l];
+	return s->limit[row] - s->load[row];
+}
+
+static double
+weight_of(const struct shift *s, int part)
+{
+	return s->p->weight[s->part[part].demand];
 }
 
 /* ---- the search for a chain ---- */
@@ -102,11 +109,12 @@ static int64_t
 price_of(const struct shift *s, int l)
 {
 	const Topology *topo = s->p->topo;
-	if (s->taken[l])
+	int row = s->p->row[l];
+	if (s->taken[row])
 		return TAKEN;
-	if (room(s, l) < s->least)
+	if (room(s, row) < s->least)
 		return s->full;
-	return HOP + (topo->link[l].to < topo->n_ranks ? HOP : 0) + (int64_t)(s->load[l] / s->limit[l] * HOP);
+	return HOP + (topo->link[l].to < topo->n_ranks ? HOP : 0) + (int64_t)(s->load[row] / s->limit[row] * HOP);
 }
 
 /* The path of the last search to a rank, in the scratch arena. n: 0: a route on it is too long. */
@@ -129,35 +137,44 @@ take_path(const struct shift *s, int to, struct path *out)
 }
 
 static void
-mark_path(struct shift *s, const struct path *path, bool on)
+count_path(struct shift *s, const struct path *path, int by)
 {
 	for (int i = 0; i < path->n; i++)
-		s->on_path[path->link[i]] = on;
+		s->more[s->p->row[path->link[i]]] += by;
 }
 
-/* What is full of what the path has and the part's own has not: a link; -1: nothing; -2: several, or a taken one. */
+/* In s->more, until it is called with sign -1. */
+static void
+compare_paths(struct shift *s, const struct path *own, const struct path *path, int sign)
+{
+	count_path(s, path, sign);
+	count_path(s, own, -sign);
+}
+
+/* What is full of what the path has and the part's own has not: a row; -1: nothing; -2: several, or a taken one. */
 static int
-full_link(struct shift *s, const struct path *own, const struct path *path)
+full_row(struct shift *s, const struct path *own, const struct path *path)
 {
 	int full = -1;
-	mark_path(s, own, true);
+	compare_paths(s, own, path, 1);
 	for (int i = 0; i < path->n; i++) {
-		int l = path->link[i];
-		if (!s->on_path[l] && (s->taken[l] || room(s, l) < s->least))
-			full = full == -1 && !s->taken[l] ? l : -2;
+		int row = s->p->row[path->link[i]];
+		if (s->more[row] > 0 && row != full
+		    && (s->taken[row] || room(s, row) < s->more[row] * s->least))
+			full = full == -1 && !s->taken[row] ? row : -2;
 	}
-	mark_path(s, own, false);
+	compare_paths(s, own, path, -1);
 	return full;
 }
 
-/* The part leaves the link of step `at`. *end: its new path needs no room. */
+/* The part leaves the row of step `at`. *end: its new path needs no room. */
 static Status
 try_part(struct shift *s, int at, int part, int to, bool *end)
 {
 	ArenaMark mark = arena_mark(&s->p->ctx->scratch);
 	struct path path;
 	TRY(take_path(s, to, &path));
-	int full = path.n > 0 ? full_link(s, &s->part[part].path, &path) : -2;
+	int full = path.n > 0 ? full_row(s, &s->part[part].path, &path) : -2;
 	*end = full == -1;
 	if (full == -2) {
 		arena_release(&s->p->ctx->scratch, mark);
@@ -169,53 +186,56 @@ try_part(struct shift *s, int at, int part, int to, bool *end)
 	return OK;
 }
 
-/* All parts over the link of step `at`. */
+/* All parts over the row of step `at`. */
 static Status
 relieve(struct shift *s, int at, bool *end)
 {
 	struct paths *p = s->p;
 	int searched = -1;
-	for (int u = s->first[s->step[at].link]; u >= 0 && !*end; u = s->use[u].next) {
+	for (int u = s->first[s->step[at].row]; u >= 0 && !*end; u = s->use[u].next) {
 		const struct part *part = &s->part[s->use[u].part];
-		if (part->x < s->least)
+		if (part->x * weight_of(s, s->use[u].part) < s->least)
 			continue;
-		Demand d = collective_demand(ALLTOALL, p->n_ranks, -1, part->demand);
-		if (d.from != searched) {
-			if (s->left-- <= 0 || out_of_time(p->ctx, 10 * (int64_t)p->n_links))
+		int from = paths_from_rank(p, part->demand), to = paths_to_rank(p, part->demand);
+		if (from != searched) {
+			if (s->left-- <= 0 || out_of_time(p->ctx, 10 * (int64_t)p->topo->n_links))
 				return OK;
-			for (int l = 0; l < p->n_links; l++)
+			for (int l = 0; l < p->topo->n_links; l++)
 				s->price[l] = price_of(s, l);
-			search_link_paths(&p->search, s->price, d.from, p->distance, p->enter);
-			searched = d.from;
+			search_link_paths(&p->search, s->price, from, p->distance, p->enter);
+			searched = from;
 		}
-		if (p->distance[d.to] < TAKEN)
-			TRY(try_part(s, at, s->use[u].part, d.to, end));
+		if (p->distance[to] < TAKEN)
+			TRY(try_part(s, at, s->use[u].part, to, end));
 	}
 	return OK;
 }
 
 /* ---- shifts ---- */
 
-/* By how much a part may move to the path, at most `most`. */
+/* How much load of a part may move to the path, at most `most`. */
 static double
 may_move(struct shift *s, const struct step *step, double most)
 {
 	const struct path *own = &s->part[step->part].path;
-	most = fmin(most, s->part[step->part].x);
-	mark_path(s, own, true);
-	for (int i = 0; i < step->path.n; i++)
-		if (!s->on_path[step->path.link[i]])
-			most = fmin(most, room(s, step->path.link[i]));
-	mark_path(s, own, false);
+	most = fmin(most, s->part[step->part].x * weight_of(s, step->part));
+	compare_paths(s, own, &step->path, 1);
+	for (int i = 0; i < step->path.n; i++) {
+		int row = s->p->row[step->path.link[i]];
+		if (s->more[row] > 0)
+			most = fmin(most, room(s, row) / s->more[row]);
+	}
+	compare_paths(s, own, &step->path, -1);
 	return most;
 }
 
 static Status
-move(struct shift *s, const struct step *step, double x)
+move(struct shift *s, const struct step *step, double load)
 {
 	struct part *part = &s->part[step->part];
-	add_load(s, &part->path, -x);
-	add_load(s, &step->path, x);
+	double x = fmin(part->x, load / weight_of(s, step->part));
+	add_load(s, &part->path, -load);
+	add_load(s, &step->path, load);
 	part->x -= x;
 	return add_part(s, part->demand, x, &step->path);
 }
@@ -224,7 +244,7 @@ move(struct shift *s, const struct step *step, double x)
 static Status
 move_chain(struct shift *s, int last, bool *moved)
 {
-	int start = s->step[0].link;
+	int start = s->step[0].row;
 	double most = s->least >= 1 ? 1 : fmin(1, -room(s, start));
 	*moved = false;
 	for (int i = last; s->step[i].before >= 0; i = s->step[i].before) {
@@ -237,33 +257,33 @@ move_chain(struct shift *s, int last, bool *moved)
 	return OK;
 }
 
-/* One chain from a link. *moved: there was one. */
+/* One chain from a row. *moved: there was one. */
 static Status
-shift_from(struct shift *s, int link, int64_t full, bool *moved)
+shift_from(struct shift *s, int row, int64_t full, bool *moved)
 {
 	bool end = false;
 	s->full = full;
-	memset(s->taken, 0, (size_t)s->p->n_links * sizeof *s->taken);
-	s->step[0] = (struct step){ .link = link, .before = -1 };
+	memset(s->taken, 0, (size_t)s->p->n_rows * sizeof *s->taken);
+	s->step[0] = (struct step){ .row = row, .before = -1 };
 	s->n_steps = 1;
-	s->taken[link] = true;
+	s->taken[row] = true;
 	*moved = false;
 	for (int at = 0; at < s->n_steps && !end; at++)
 		TRY(relieve(s, at, &end));
 	return end ? move_chain(s, s->n_steps - 1, moved) : OK;
 }
 
-/* Until no link has more than its limit. *done: none has. */
+/* Until no row has more than its limit. *done: none has. */
 static Status
 shift_all(struct shift *s, bool *done)
 {
 	*done = false;
-	for (int l = 0; l < s->p->n_links; l++)
-		while (room(s, l) <= -s->least) {
+	for (int row = 0; row < s->p->n_rows; row++)
+		while (room(s, row) <= -s->least) {
 			bool moved;
-			TRY(shift_from(s, l, FULL, &moved));
+			TRY(shift_from(s, row, FULL, &moved));
 			if (!moved)
-				TRY(shift_from(s, l, FULLER, &moved));
+				TRY(shift_from(s, row, FULLER, &moved));
 			if (!moved)
 				return OK;
 		}
@@ -276,16 +296,19 @@ shift_all(struct shift *s, bool *done)
 static Status
 shift_new(struct shift *s, struct paths *p, int uses)
 {
-	*s = (struct shift){ .p = p, .left = (int64_t)SEARCHES * p->n_ranks,
+	*s = (struct shift){ .p = p, .left = (int64_t)SEARCHES * p->n_sources,
 		.parts_room = p->n_demands + p->n_demands / 8, .uses_room = uses + uses / 8 };
 	TRY(TEMP(p->ctx, s->part, s->parts_room));
 	TRY(TEMP(p->ctx, s->use, s->uses_room));
-	TRY(TEMP_EACH(p->ctx, p->n_links, s->limit, s->load, s->first, s->on_path, s->taken, s->price));
-	TRY(TEMP(p->ctx, s->step, p->n_links + 2));
-	memset(s->first, -1, (size_t)p->n_links * sizeof *s->first);
+	TRY(TEMP_EACH(p->ctx, p->n_rows, s->limit, s->load, s->first, s->more, s->taken));
+	TRY(TEMP(p->ctx, s->price, p->topo->n_links));
+	TRY(TEMP(p->ctx, s->step, p->n_rows + 2));
+	memset(s->first, -1, (size_t)p->n_rows * sizeof *s->first);
 	for (int d = 0; d < p->n_demands; d++) {
+		if (!paths_has(p, d))
+			continue;
 		TRY(add_part(s, d, 1, &p->key[d]));
-		add_load(s, &p->key[d], 1);
+		add_load(s, &p->key[d], p->weight[d]);
 	}
 	return OK;
 }
@@ -322,15 +345,15 @@ keep_parts(struct shift *s)
 	return OK;
 }
 
-/* Limits of links, rounded up or not, and shifts within them. */
+/* Limits of rows, rounded up or not, and shifts within them. */
 static Status
 shift_within(struct shift *s, bool whole, bool *done)
 {
 	const struct paths *p = s->p;
 	s->least = whole ? 1 : TRIFLE;
-	for (int l = 0; l < p->n_links; l++) {
-		double limit = p->known * p->capacity[l];
-		s->limit[l] = whole ? ceil(limit - TRIFLE) : limit;
+	for (int i = 0; i < p->n_rows; i++) {
+		double limit = p->known * p->capacity[i];
+		s->limit[i] = whole ? ceil(limit - TRIFLE) : limit;
 	}
 	return shift_all(s, done);
 }

@@ -34,29 +34,30 @@ struct start {
 
 /* What a path costs that comes (change: its weight) or leaves (less that). */
 static double
-price_of_change(const struct start *s, int l, double change)
+price_of_change(const struct start *s, int row, double change)
 {
 	const struct paths *p = s->p;
-	double load = (p->load[l] + 0.5 * change) / p->capacity[l];
-	return fmax(0, p->y[l] + s->stiffness * (load - s->target)) + HOP_PRICE / p->capacity[l];
+	double load = (p->load[row] + 0.5 * change) / p->capacity[row];
+	return fmax(0, p->y[row] + s->stiffness * (load - s->target)) + HOP_PRICE / p->capacity[row];
 }
 
 /* What the demand saves by taking the new path in place of its key path; links of both stay as they are. */
 static double
 saving(struct start *s, double weight, const struct path *key, const struct path *path)
 {
+	const int *row = s->p->row;
 	double sum = 0;
 	for (int i = 0; i < path->n; i++)
-		s->used[path->link[i]] = 1;
+		s->used[row[path->link[i]]] = 1;
 	for (int i = 0; i < key->n; i++) {
-		if (!s->used[key->link[i]])
-			sum += price_of_change(s, key->link[i], -weight);
-		s->used[key->link[i]] = 0;
+		if (!s->used[row[key->link[i]]])
+			sum += price_of_change(s, row[key->link[i]], -weight);
+		s->used[row[key->link[i]]] = 0;
 	}
 	for (int i = 0; i < path->n; i++) {
-		if (s->used[path->link[i]])
-			sum -= price_of_change(s, path->link[i], weight);
-		s->used[path->link[i]] = 0;
+		if (s->used[row[path->link[i]]])
+			sum -= price_of_change(s, row[path->link[i]], weight);
+		s->used[row[path->link[i]]] = 0;
 	}
 	return sum;
 }
@@ -104,14 +105,15 @@ add_kept(struct start *s)
 
 /* All demands of a source, under the prices of the last search. */
 static Status
-route_source(struct start *s, int from, bool first)
+route_source(struct start *s, int source, bool first)
 {
 	struct paths *p = s->p;
+	int from = p->source[source];
 	for (int to = 0; to < p->n_ranks; to++) {
-		int demand = from == to ? 0 : paths_demand(p, from, to);
+		int demand = from == to ? 0 : paths_demand(p, source, to);
 		struct path path, *key = &p->key[demand];
 		double weight = p->weight[demand];
-		if (from == to || (!first && p->distance[to] >= cost_of(p, key)))
+		if (from == to || !paths_has(p, demand) || (!first && p->distance[to] >= cost_of(p, key)))
 			continue;
 		ArenaMark mark = arena_mark(&p->ctx->scratch);
 		TRY(paths_take(p, from, to, &path));
@@ -135,34 +137,34 @@ raise_prices(struct start *s)
 {
 	struct paths *p = s->p;
 	double sum = 0;
-	for (int l = 0; l < p->n_links; l++) {
-		p->y[l] = fmax(0, p->y[l] + s->stiffness * (p->load[l] / p->capacity[l] - s->target));
-		sum += p->y[l] * p->capacity[l];
+	for (int i = 0; i < p->n_rows; i++) {
+		p->y[i] = fmax(0, p->y[i] + s->stiffness * (p->load[i] / p->capacity[i] - s->target));
+		sum += p->y[i] * p->capacity[i];
 	}
-	for (int l = 0; l < p->n_links; l++)
-		p->y[l] *= p->n_links / sum;
+	for (int i = 0; i < p->n_rows; i++)
+		p->y[i] *= p->n_rows / sum;
 }
 
 static Status
 sweep(struct start *s, int number)
 {
 	struct paths *p = s->p;
-	for (int from = 0; from < p->n_ranks; from++) {
-		for (int l = 0; l < p->n_links; l++)
-			s->price[l] = number == 0 ? p->y[l] : price_of_change(s, l, 1);
-		if (number > 0 && out_of_time(p->ctx, 50 * (int64_t)p->n_links))
+	for (int source = 0; source < p->n_sources; source++) {
+		for (int i = 0; i < p->n_rows; i++)
+			s->price[i] = number == 0 ? p->y[i] : price_of_change(s, i, 1);
+		if (number > 0 && out_of_time(p->ctx, 50 * (int64_t)p->topo->n_links))
 			return OK;
 		paths_price(p, s->price);
-		paths_from(p, from);
-		TRY(route_source(s, from, number == 0));
+		paths_from(p, p->source[source]);
+		TRY(route_source(s, source, number == 0));
 	}
 	if (number > 0)
 		raise_prices(s);
 	s->target = 0;
-	for (int l = 0; l < p->n_links; l++)
-		s->target += p->y[l] * p->load[l] / p->n_links;
-	for (int l = 0; l < p->n_links && number > SWEEPS / 2; l++)
-		s->sum_y[l] += p->y[l];
+	for (int i = 0; i < p->n_rows; i++)
+		s->target += p->y[i] * p->load[i] / p->n_rows;
+	for (int i = 0; i < p->n_rows && number > SWEEPS / 2; i++)
+		s->sum_y[i] += p->y[i];
 	return OK;
 }
 
@@ -170,8 +172,8 @@ static double
 fullest(const struct paths *p)
 {
 	double most = 0;
-	for (int l = 0; l < p->n_links; l++)
-		most = fmax(most, p->load[l] / p->capacity[l]);
+	for (int i = 0; i < p->n_rows; i++)
+		most = fmax(most, p->load[i] / p->capacity[i]);
 	return most;
 }
 
@@ -181,12 +183,12 @@ keep_prices(struct start *s)
 {
 	struct paths *p = s->p;
 	double mean = 0, last = paths_bound(p, p->y);
-	for (int l = 0; l < p->n_links; l++)
-		mean += s->sum_y[l] * p->capacity[l] / p->n_links;
-	for (int l = 0; l < p->n_links; l++)
-		s->sum_y[l] = mean > 0 ? s->sum_y[l] / mean : p->y[l];
+	for (int i = 0; i < p->n_rows; i++)
+		mean += s->sum_y[i] * p->capacity[i] / p->n_rows;
+	for (int i = 0; i < p->n_rows; i++)
+		s->sum_y[i] = mean > 0 ? s->sum_y[i] / mean : p->y[i];
 	p->bound = paths_bound(p, s->sum_y);
-	memcpy(p->best_y, p->bound < last ? p->y : s->sum_y, (size_t)p->n_links * sizeof *p->y);
+	memcpy(p->best_y, p->bound < last ? p->y : s->sum_y, (size_t)p->n_rows * sizeof *p->y);
 	p->bound = fmax(p->bound, last);
 }
 
@@ -202,12 +204,12 @@ paths_start(struct paths *p)
 {
 	const double first = 0.05, last = 0.002;
 	struct start s = { .p = p, .stiffness = first };
-	TRY(TEMP(p->ctx, s.price, p->n_links));
-	TRY(TEMP(p->ctx, s.used, p->n_links));
-	TRY(TEMP(p->ctx, s.sum_y, p->n_links));
+	TRY(TEMP(p->ctx, s.price, p->n_rows));
+	TRY(TEMP(p->ctx, s.used, p->n_rows));
+	TRY(TEMP(p->ctx, s.sum_y, p->n_rows));
 	TRY(TEMP(p->ctx, s.kept, (size_t)p->n_demands * PATHS_KEPT));
-	for (int l = 0; l < p->n_links; l++)
-		p->y[l] = 1 / p->capacity[l];
+	for (int l = 0; l < p->topo->n_links; l++)
+		p->y[p->row[l]] = 1 / ((double)p->topo->link[l].capacity / p->mean);
 	for (int number = 0; number <= SWEEPS && !p->ctx->late; number++) {
 		s.keeps = number >= SWEEPS - SWEEPS_KEPT;
 		TRY(sweep(&s, number));
