@@ -48,7 +48,8 @@ path_columns_new(struct path_columns *s)
 	const Topology *topo = s->topo;
 	size_t m = (size_t)s->sym->n_orbits, n = (size_t)s->sym->n_representatives;
 	double mean = 0;
-	TRY(TEMP_EACH(s->ctx, m, s->capacity, s->orbit_price, s->bound_price));
+	TRY(TEMP_EACH(s->ctx, m, s->capacity, s->orbit_price, s->bound_price, s->load));
+	TRY(TEMP_EACH(s->ctx, n, s->most, s->left));
 	TRY(TEMP_EACH(s->ctx, m + n, s->limit, s->entry, s->row));
 	TRY(TEMP_EACH(s->ctx, m, s->y, s->best_y, s->between));
 	TRY(TEMP(s->ctx, s->next, n));
@@ -336,34 +337,52 @@ next_columns(struct path_columns *s, bool *good)
 	return OK;
 }
 
+/* What rounding leaves of `all` is for the first of the largest columns of a representative. False: one has none, or
+ * less than nothing. */
+static bool
+round_parts(struct path_columns *s, double value, int all)
+{
+	int n = s->sym->n_representatives;
+	for (int i = 0; i < n; i++) {
+		s->most[i] = -1;
+		s->left[i] = all;
+	}
+	for (int c = 0; c < s->n_columns; c++) {
+		struct path_column *column = &s->column[c];
+		int *most = &s->most[column->from];
+		column->parts = (int64_t)(value_of_column(s, c) / value * all + 0.5);
+		s->left[column->from] -= column->parts;
+		*most = *most < 0 || column->parts > s->column[*most].parts ? c : *most;
+	}
+	for (int i = 0; i < n; i++)
+		if (s->most[i] < 0 || (s->column[s->most[i]].parts += s->left[i]) < 0)
+			return false;
+	return true;
+}
+
+/* Of all images. Few columns are in the basis. */
+static void
+add_loads(struct path_columns *s)
+{
+	memset(s->load, 0, (size_t)s->sym->n_orbits * sizeof *s->load);
+	for (int c = 0; c < s->n_columns; c++)
+		for (int o = 0; o < s->sym->n_orbits && s->column[c].parts > 0; o++)
+			s->load[o] += (Wide)s->column[c].parts * s->column[c].uses[o] * s->sym->size;
+}
+
 bool
 path_columns_parts(struct path_columns *s, int all, Frac *rate)
 {
 	double value = value_of(s);
 	Wide num = 0, den = 1;
-	for (int i = 0; i < s->sym->n_representatives; i++) {
-		int most = -1;
-		int64_t left = all;
-		for (int c = 0; c < s->n_columns; c++) {
-			struct path_column *column = &s->column[c];
-			if (column->from != i)
-				continue;
-			column->parts = (int64_t)(value_of_column(s, c) / value * all + 0.5);
-			left -= column->parts;
-			most = most < 0 || column->parts > s->column[most].parts ? c : most;
-		}
-		if (most < 0 || (s->column[most].parts += left) < 0)
-			return false;
-	}
-	for (int o = 0; o < s->sym->n_orbits; o++) {
-		Wide load = 0;
-		for (int c = 0; c < s->n_columns; c++)
-			load += (Wide)s->column[c].parts * s->column[c].uses[o] * s->sym->size;
-		if (load > 0 && (num == 0 || ratio_cmp(s->capacity[o], load, num, den) < 0)) {
+	if (!round_parts(s, value, all))
+		return false;
+	add_loads(s);
+	for (int o = 0; o < s->sym->n_orbits; o++)
+		if (s->load[o] > 0 && (num == 0 || ratio_cmp(s->capacity[o], s->load[o], num, den) < 0)) {
 			num = s->capacity[o];
-			den = load;
+			den = s->load[o];
 		}
-	}
 	return num > 0 && value > 0 && frac_make(num * all, den, rate);
 }
 

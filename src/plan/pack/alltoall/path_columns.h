@@ -43,6 +43,9 @@ struct path_columns {
 	int *link;
 	int n_columns;
 	struct path_column *column;
+	int *most;			/* of each representative: its column of the most parts, */
+	int64_t *left;			/* and what others leave of all parts */
+	Wide *load;			/* of the links of each orbit, in parts */
 
 	/* The program. */
 	Tableau tableau;
