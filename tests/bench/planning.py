@@ -148,6 +148,9 @@ def cases(work):
                           ("server:32 gpu:72 switch:900 net:50", "s5/gpu3")):
         for coll in ("broadcast", "allreduce"):
             yield Case(f"{line} without {without} {coll}", f"--synthetic|{line}|--without {without} -c {coll}")
+    for line, without in (("server:32 gpu:36 switch:900 net:50 rails", "s5/gpu3-net/rail3"),
+                          ("server:32 gpu:72 switch:900 net:50", "s5/gpu3,s9/gpu1-net")):
+        yield Case(f"{line} without {without} alltoall", f"--synthetic|{line}|--without {without} -c alltoall")
     for servers in (32, 64):
         yield Case(f"{servers} servers of 4 to 8 A100 allreduce",
                    f"--synthetic|{a100.format(servers)}|-g {some_of_each(servers, servers)} -c allreduce")

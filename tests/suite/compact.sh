@@ -59,6 +59,18 @@ timeout 120 "$perf" --ranks 16 --threads-as-ranks "$work/pairs.json" -b 64K -e 6
 	not_ok "blink-perf of ranks, alltoall: exit $?"
 expect "each rank loads its part of an alltoall" grep -q '^# Out of bounds values : 0 OK' "$work/pairs.log"
 
+# Where a server lost a GPU, its others stay in their places.
+"$blinkc" -q --synthetic "server:5 gpu:4 switch:300 net:25" --without s1/gpu1 -c alltoall -o "$work/list.json"
+oracle staying "$work/list.json" >"$work/staying.json" || not_ok "a compact alltoall of which GPUs stay"
+expect "GPUs that stay: valid" "$blinkc" check -q "$work/staying.json"
+expect "GPUs that stay: the rate and bound of the list" grep -q '^29.6875 29.6875$' <(oracle pairs "$work/staying.json")
+expect "GPUs that stay: listed" "$blinkc" convert "$work/staying.json" -o "$work/back.json"
+expect "GPUs that stay: by another program, too" oracle images "$work/staying.json" --same "$work/back.json"
+expect "GPUs that stay: simulated" "$blinkc" simulate -q "$work/staying.json"
+timeout 120 "$perf" --ranks 19 --threads-as-ranks "$work/staying.json" -b 64K -e 64K -n 1 -w 0 \
+	>"$work/pairs.log" 2>&1 || not_ok "blink-perf of ranks, GPUs that stay: exit $?"
+expect "GPUs that stay: each rank loads its part" grep -q '^# Out of bounds values : 0 OK' "$work/pairs.log"
+
 # ---- what has none ----
 
 expect_exit "no symmetry" 5 "$blinkc" -q topologies/dgx1v.xml --format compact -o "$work/x.json"
