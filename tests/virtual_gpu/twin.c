@@ -573,11 +573,10 @@ virtual_gpu_fence(void)
 	fence(self, true);
 }
 
-/* GPUs before 7.0 have fences of everything alone. */
 void
 virtual_gpu_acquire(void)
 {
-	fence(self, device_capability(self->c->device) < 70);
+	fence(self, false);
 }
 
 uint64_t

@@ -21,20 +21,18 @@
  *
  * A block has a list of strips and goes round: those whose lanes are there move on by a chunk, the others are passed
  * over. Mostly the list has one strip, which is polled for long; with `turns` it has several, and then nothing that
- * one of them waits for holds up another. Before each round the workers look at the flags of all strips, and
- * acquire what they find once; those that were not there are looked at again when their turn comes. GPUs before 7.0
- * acquire by a fence, of 2 us, and all save most of the time that a load of a flag takes. The block's share of the
- * own block is the list's last entry: without lanes it is always ready, and fills the first gap. */
+ * one of them waits for holds up another. Before each round the workers look at the flags of all strips, which saves
+ * most of the time that a load of a flag takes; those that were not there are looked at again when their turn comes.
+ * The block's share of the own block is the list's last entry: without lanes it is always ready, and fills the first
+ * gap. */
 #ifndef BLINK_KERNELS_FLAGS_H
 #define BLINK_KERNELS_FLAGS_H
 
 #include "kernels/pass.h"
 
-/* The flag of lane l, which is a source's or a reader's: is it there for this chunk? acquires: what it tells of,
- * too. */
+/* The flag of lane l, which is a source's or a reader's: is it there for this chunk? */
 FN bool
-flag_is_there(const struct block *b, const struct strip *s, int l, int32_t chunk, bool alone, bool *acquires,
-    struct waiting *w)
+flag_is_there(const struct block *b, const struct strip *s, int l, int32_t chunk, bool alone, struct waiting *w)
 {
 	const struct gpu_call *c = &b->call;
 	struct lane lane = lane_of(b, s, l);
@@ -47,7 +45,8 @@ flag_is_there(const struct block *b, const struct strip *s, int l, int32_t chunk
 		still_waits(c->status, w, lane.peer);
 		return false;
 	}
-	*acquires |= l < s->n_from;
+	if (l < s->n_from)
+		acquired();
 	return true;
 }
 
@@ -65,34 +64,28 @@ place_slot(struct block *b, struct strip *s, int l, int32_t chunk)
 FN bool
 take_chunk(struct block *b, struct strip *s, int32_t chunk, bool looks, struct waiting *w)
 {
-	bool there = true, acquires = false;
+	bool there = true;
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there && looks; l += (int)workers())
-		there = flag_is_there(b, s, l, chunk, b->n_strips == 1, &acquires, w);
-	if (acquires)
-		acquired();
+		there = flag_is_there(b, s, l, chunk, b->n_strips == 1, w);
 	for (int l = (int)this_thread(); l < s->n_from + s->n_to && there; l += (int)workers())
 		there = place_slot(b, s, l, chunk);
 	return !barrier_any_of(WORKERS, workers(), !there);
 }
 
-/* For all workers: which strips of the list have all lanes of their next chunk? A thread acquires all that it has found
- * at once. */
+/* For all workers: which strips of the list have all lanes of their next chunk? */
 FN void
 look_at_list(struct block *b, uint32_t round, struct waiting *w)
 {
-	bool acquires = false;
 	unsigned first = 0;
 	for (int i = 0; i < b->n_strips; i++) {
 		struct strip *s = &b->strip[i];
 		int lanes = s->chunk < s->n_chunks ? s->n_from + s->n_to : 0;
 		unsigned l = (this_thread() + workers() - first) % workers();
 		for (; (int)l < lanes; l += workers())
-			if (!flag_is_there(b, s, (int)l, s->chunk, false, &acquires, w))
+			if (!flag_is_there(b, s, (int)l, s->chunk, false, w))
 				tell_block(&s->missed, round);
 		first = (first + (unsigned)lanes) % workers();
 	}
-	if (acquires)
-		acquired();
 	barrier_of(WORKERS, workers());
 }
 

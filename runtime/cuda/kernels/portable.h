@@ -150,9 +150,7 @@ hear_more(const uint32_t *at, uint32_t heard)
 }
 
 /* To release: what the block stored before the last barrier, and the thread before the fence, is seen by all before
- * what the thread stores after. To acquire: who has seen a flag, and fences, and all who meet it at a barrier then, see
- * what was stored before the flag. In CUDA's memory model a load does not wait for one before it that a branch hangs
- * on, so that both sides need it. */
+ * what the thread stores after. */
 FN void
 fence(void)
 {
@@ -163,8 +161,12 @@ fence(void)
 #endif
 }
 
-/* A flag. To acquire: load it until it is there, then call `acquired`; to release: store it. Both are as a fence in
- * that place, but a load that acquires does not wait for what the thread has stored. */
+/* A flag. To release: store it, which is as a fence before. To acquire: load it until it is there, then call
+ * `acquired`; the thread, and all who meet it at a barrier then, see what was stored before the flag. In CUDA's memory
+ * model a load does not wait for one before it that a branch hangs on, so that this takes a load that acquires. GPUs
+ * before 7.0 have none, and a fence of theirs takes 2 us; but they begin a thread's instructions in order, so that no
+ * load behind the branch or the barrier goes to memory before the flag has come, and what was stored before the flag is
+ * there by then. So loads that are `fresh` see it, and others follow no flag. NCCL has no fence there on any GPU. */
 FN uint64_t
 load_flag(const uint64_t *from)
 {
@@ -180,8 +182,7 @@ load_flag(const uint64_t *from)
 FN void
 acquired(void)
 {
-	if (!HAS_ACQUIRE)
-		fence();
+	asm volatile("" ::: "memory");
 }
 
 FN void
