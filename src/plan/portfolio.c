@@ -342,29 +342,62 @@ run_turned(Ctx *ctx, struct portfolio *p, Packing **out)
 	return gather ? plan_turn(ctx, topo, less ? less : gather, out) : OK;
 }
 
+/* Do links of ranks alone have the bound? Each tree of an allreduce takes as many as it has edges, both ways. */
+static bool
+is_of_ranks(const Planning *in)
+{
+	const Topology *topo = in->topo;
+	double all = 0;
+	for (int i = 0; i < topo->first_out[topo->n_ranks]; i++)
+		all += (double)topo->link[topo->out[i]].capacity;
+	return all / 2 / (topo->n_ranks - 1) <= frac_double(in->bound->rate) * (1 + RATE_ROUNDING);
+}
+
+/* An allgather's trees are less deep, but more. */
+static bool
+serves_children(const struct portfolio *p)
+{
+	return is_irregular(p) && p->in->ask->coll == ALLREDUCE && !is_direct(p->in) && !is_turned(p)
+	    && is_of_ranks(p->in);
+}
+
 static bool
 serves_parents(const struct portfolio *p)
 {
 	const Ask *ask = p->in->ask;
-	return is_irregular(p) && is_direct(p->in) && ask->coll == ALLREDUCE && !ask->tolerance.num
-	    && !topo_active(p->in->topo);
+	return is_irregular(p) && is_direct(p->in) && ask->coll == ALLREDUCE && !topo_active(p->in->topo);
 }
+
+typedef Status Packer(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
 /* At the bound. Where flows would take long, also hardly below it, of fewer units, which more often find room: trees at
  * the bound that are slow have many units, and some trees few of them. */
 static Status
-run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
+run_units(Ctx *ctx, struct portfolio *p, Packer *pack, Packing **out)
 {
 	const Planning *in = p->in;
 	Ask ask = *in->ask;
 	Packing *simple = NULL;
-	TRY(pack_parents(ctx, in->topo, in->bound, &ask, out));
+	TRY(pack(ctx, in->topo, in->bound, &ask, out));
+	if (ask.tolerance.num > 0 || !work_is_long(work_flows(in)) || !plan_is_slow(in, *out, p->work))
+		return OK;
 	ask.tolerance = HARDLY;
-	if (work_is_long(work_flows(in)) && plan_is_slow(in, *out, p->work))
-		TRY(pack_parents(ctx, in->topo, in->bound, &ask, &simple));
+	TRY(pack(ctx, in->topo, in->bound, &ask, &simple));
 	if (simple && (!*out || plan_takes_less(in, simple, *out, PLAN_SAME_TIME, p->work)))
 		*out = simple;
 	return OK;
+}
+
+static Status
+run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return run_units(ctx, p, pack_parents, out);
+}
+
+static Status
+run_children(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return run_units(ctx, p, pack_children, out);
 }
 
 static bool
@@ -499,6 +532,8 @@ static const struct packer packers[] = {
 	{ "paths", "alltoall.c", serves_paths, work_paths, BEST_EFFORT, false, false, true, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, BEST_EFFORT, false, false, true,
 	    run_balanced },
+	{ "children", "Senior 1951; children.c", serves_children, work_searches, BEST_EFFORT, false, false, true,
+	    run_children },
 	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, work_searches, BEST_EFFORT, false,
 	    false, true, run_parents },
 	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, work_flows,

@@ -433,6 +433,48 @@ check_oriented(int machine, bool direct)
 	ctx_free(&ctx);
 }
 
+/* Each rank has one link, to one of some switches, which another joins with half of what they have, or a little more;
+ * or with less, which limits trees. */
+static Status
+make_fabric(Ctx *ctx, struct machine *m, int n, bool narrow)
+{
+	int homes = below(4) ? 3 + below(3) : 1;
+	TRY(make_switched(ctx, m, n, true));
+	m->topo.n_vertices = n + 6;
+	m->topo.n_links = 0;
+	for (int w = n; w < n + 6; w++)
+		m->vertex[w] = (Vertex){ .id = "v", .kind = VERTEX_SWITCH, .node = -1 };
+	for (int v = 0; v < n; v++)
+		join_both(m, v, n + v % homes, 2);
+	for (int w = 0; w < 5; w++)
+		join_both(m, n + w, n + 5, narrow ? 1 : n / homes + 3 + below(9));
+	return topo_index(ctx, &m->topo);
+}
+
+/* Where links of ranks limit an allreduce, numbers of children alone give trees at the bound; where switches do, these
+ * carry no more than they can. */
+static void
+check_children(int machine)
+{
+	static struct machine m;
+	const Ask ask = { .coll = ALLREDUCE, .root = -1, .packing = PACKING_EXACT };
+	bool narrow = machine % 4 == 0;
+	int n = 6 + machine % (MOST - 5);
+	Symmetry *none;
+	Packing *pack = NULL;
+	Bound bound;
+	Ctx ctx;
+	ctx_init(&ctx);
+	if (make_fabric(&ctx, &m, n, narrow) != OK || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
+	    || bound_compute(&ctx, &m.topo, none, ALLREDUCE, -1, &bound) != OK
+	    || pack_children(&ctx, &m.topo, &bound, &ask, &pack) != OK)
+		exit(1);
+	ok(pack || narrow, machine, ALLREDUCE, "numbers of children give a packing");
+	if (pack)
+		check_allreduce(&m, machine, &bound, pack);
+	ctx_free(&ctx);
+}
+
 /* An allreduce where the directions of links differ is at its bound, but for rounding, nearly wherever the linear
  * program over all trees is. */
 static void
@@ -505,6 +547,8 @@ main(void)
 		check_unequal(machine, &reached, &missed_pairs);
 	for (int machine = 0; machine < machines; machine++)
 		check_oriented(machine, machine % 2);
+	for (int machine = 0; machine < machines; machine++)
+		check_children(machine);
 	ok(reached > machines / 10 && missed_pairs <= reached / 6, -1, ALLREDUCE, "few pairs at the bound are missed");
 	ok(near_trees < exact_trees * 9 / 10, -1, ALLREDUCE, "a tolerance makes trees fewer");
 	ok(less_deep < deep * 19 / 20, -1, BROADCAST, "exchanges make trees less deep");

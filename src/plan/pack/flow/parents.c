@@ -17,13 +17,13 @@
  *     6013 / 2047 of a link: 6013 trees of weight 1, or 158 of weights 1 to 253
  */
 #include "plan/pack/flow/flow.h"
+#include "plan/pack/flow/halves.h"
 #include "plan/pack/flow/orient.h"
 
 #include <limits.h>
 #include <string.h>
 
 enum {
-	EACH_WEIGHT = 16,		/* trees; of 8 pushes often find no end */
 	LEAST_UNITS = 64,		/* of all trees: of fewer, flows find as many trees (branchings.c) */
 	MOST_UNITS = 1 << 14,		/* likewise: lighter ones than a part of that take long over their hops */
 	TOO_HEAVY = 2,			/* moves that it costs to push more than there is too much */
@@ -297,31 +297,6 @@ list_edges(struct parents *p)
 	return OK;
 }
 
-/* Of this sum: 1, twice as often as the others; 2, 4 and so on; the last ones up to twice that. No trees: they would
- * have too many edges. */
-static Status
-choose_weights(struct parents *p, int64_t units)
-{
-	int most = LIMIT_TREE_EDGES / (2 * (p->n - 1)), n = 0;
-	int64_t left = units;
-	TRY(TEMP(p->ctx, p->weight, most));
-	for (int64_t weight = 1; left > 0 && n < most; weight *= 2) {
-		int wanted = weight == 1 ? 2 * EACH_WEIGHT : EACH_WEIGHT;
-		for (int i = 0; (i < wanted || left / weight < EACH_WEIGHT) && left > 0 && n < most; i++) {
-			p->weight[n] = left < 2 * weight ? left : weight;
-			left -= p->weight[n++];
-		}
-	}
-	p->n_trees = left > 0 ? 0 : n;
-	for (int i = 1; i < n; i++)
-		for (int k = i; k > 0 && p->weight[k] > p->weight[k - 1]; k--) {
-			int64_t lighter = p->weight[k - 1];
-			p->weight[k - 1] = p->weight[k];
-			p->weight[k] = lighter;
-		}
-	return OK;
-}
-
 /* Hops from each rank to the farthest. *radius: the least; -1: some rank is not reached. */
 static Status
 find_farthest(struct parents *p, int *radius)
@@ -402,7 +377,7 @@ choose_parents(struct parents *p, Frac parts, Packing **out)
 	Frac unit;
 	TRY(TEMP(p->ctx, p->queue, p->topo->n_links + p->n));
 	TRY(list_edges(p));
-	TRY(choose_weights(p, (int64_t)parts.num));
+	TRY(halves_choose(p->ctx, p->n, (int64_t)parts.num, &p->weight, &p->n_trees));
 	TRY(find_farthest(p, &radius));
 	if (p->n_trees == 0 || radius < 0 || !frac_div((Frac){ common, 1 }, (Frac){ parts.den, 1 }, &unit))
 		return OK;
