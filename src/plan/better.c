@@ -1,7 +1,6 @@
 /* Which of two packings is kept: the order of all planners of trees, and what packers ask of it. */
 #include "plan/plan.h"
 
-static const double CLOSE = 1 - 1e-4;	/* of the bound, by trees that are not deep: others are not looked for */
 static const double SLOW = 1.5;		/* times the time of the rate alone: others may take less */
 
 static int
@@ -54,12 +53,12 @@ plan_better(const Planning *in, const Packing *a, const Packing *b, int *work)
 }
 
 bool
-plan_is_shallow(const Planning *in, const Packing *pack, int *work)
+plan_is_shallow(const Planning *in, const Packing *pack, double part, int *work)
 {
 	Frac rate;
 	return pack && pack_depth(pack, work) <= PLAN_SHALLOW
 	    && pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
-	    && frac_double(rate) >= frac_double(in->bound->rate) * CLOSE;
+	    && frac_double(rate) >= frac_double(in->bound->rate) * part;
 }
 
 bool

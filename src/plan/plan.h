@@ -138,8 +138,9 @@ const char *plan_better(const Planning *in, const Packing *a, const Packing *b, 
 /* The order of rates alone: 1, a is higher, 0 or -1. */
 int plan_compare_rates(const Planning *in, Frac a, Frac b);
 
-/* Within 1e-4 of the bound, and of PLAN_SHALLOW hops at most: trees at the bound may be much deeper. pack: or NULL. */
-bool plan_is_shallow(const Planning *in, const Packing *pack, int *work);
+/* At this part of the bound at least, and of PLAN_SHALLOW hops at most: trees at it may be much deeper. pack: or
+ * NULL. */
+bool plan_is_shallow(const Planning *in, const Packing *pack, double part, int *work);
 
 /* Does a take less than b, by this part of b's time? */
 bool plan_takes_less(const Planning *in, const Packing *a, const Packing *b, double part, int *work);

@@ -161,43 +161,53 @@ serves_unequal(const struct portfolio *p)
 	return is_large(p->in);
 }
 
-/* Where *best is slow: trees of an allgather, turned back, of any lengths or of one. Of trees hardly below the bound
- * that are not deep those that take less time are better. */
+/* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
 static Status
-try_turned(Ctx *ctx, struct portfolio *p, bool slots, Packing **best)
+find_turned(Ctx *ctx, const struct portfolio *p, bool slots, Packing **out)
+{
+	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, slots, out));
+	if (*out)
+		TRY(plan_turn(ctx, p->in->topo, *out, out));
+	return *out ? make_shallower(ctx, p, out) : OK;
+}
+
+/* Of trees of one length hardly below the bound that are not deep those that take less time are better. */
+static void
+keep_slots(struct portfolio *p, Packing *slots, Packing **best)
 {
 	const Planning *in = p->in;
-	Packing *turned;
-	TRY(pack_unequal_turned(ctx, in->topo, in->bound, slots, &turned));
-	if (turned)
-		TRY(plan_turn(ctx, in->topo, turned, &turned));
-	if (turned)
-		TRY(make_shallower(ctx, p, &turned));
-	bool shallow = slots && plan_is_shallow(in, turned, p->work);
-	bool less = shallow && *best && plan_takes_less(in, turned, *best, PLAN_SAME_TIME, p->work);
-	p->close |= shallow && (less || !plan_is_shallow(in, *best, p->work));
-	if (less || (shallow && !plan_is_shallow(in, *best, p->work)) || plan_better(in, turned, *best, p->work))
-		*best = turned;
-	return OK;
+	const double hardly = 1 - frac_double(HARDLY);
+	bool shallow = plan_is_shallow(in, slots, hardly, p->work);
+	bool less = shallow && *best && plan_takes_less(in, slots, *best, PLAN_SAME_TIME, p->work);
+	bool first = shallow && !plan_is_shallow(in, *best, hardly, p->work);
+	p->close |= less || first;
+	if (less || first || plan_better(in, slots, *best, p->work))
+		*best = slots;
 }
 
 static Status
 run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	const Planning *in = p->in;
-	Packing *lower;
+	Packing *lower, *turned = NULL, *slots = NULL, *even = NULL;
 	Bound proof = *in->bound;
 	TRY(pack_unequal(ctx, in->topo, in->ask->coll, in->bound, out, &lower));
 	p->whole = *out;
 	*out = *out ? *out : lower;
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
-	for (int slots = 0; slots < 2 && in->ask->coll == ALLREDUCE; slots++)
-		if (!proof.reached || (slots && plan_is_slow(in, *out, p->work)))
-			TRY(try_turned(ctx, p, slots, out));
-	if (in->ask->coll == ALLREDUCE && !proof.reached && !p->close) {
-		Packing *even;
+	if (in->ask->coll != ALLREDUCE)
+		return OK;
+	if (!proof.reached)
+		TRY(find_turned(ctx, p, false, &turned));
+	*out = plan_better(in, turned, *out, p->work) ? turned : *out;
+	if (!proof.reached || plan_is_slow(in, *out, p->work))
+		TRY(find_turned(ctx, p, true, &slots));
+	keep_slots(p, slots, out);
+	if (!proof.reached && !p->close)
 		TRY(pack_unequal_even(ctx, in->topo, in->bound, &even));
-		*out = plan_better(in, even, *out, p->work) ? even : *out;
+	if (plan_better(in, even, *out, p->work)) {
+		*out = even;
+		keep_slots(p, slots, out);
 	}
 	return OK;
 }

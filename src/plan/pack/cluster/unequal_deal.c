@@ -1,160 +1,18 @@
-/* Entries of trees of one length. A server sends to each other one over every rail as often as to any, in rounds of
- * shifts; where an uplink has room for an odd number, half of the servers of its rail send to the other half at last.
- * What a server sends to another one is dealt to its hubs in order: each enters over a few rails, the same in all
- * servers, so that few GPUs of its own server pass its data on.
+/* Hops of trees of one length (unequal_hops.c), dealt to hubs: what a server sends to another one goes to its hubs in
+ * order. Each enters over a few rails, the same in all servers, so that few GPUs of its own server pass its data on:
  *
- *     5 servers, room for 9 on each uplink    rail 0    shifts 1 2 3 4, and 0 -> 1, 2 -> 3
- *                                             rail 1    shifts 1 2 3 4, and 1 -> 2, 3 -> 4
- *     server 0 to 1, two hubs                 rails 0 1 | 0
- *
- * A rail has an uplink of each server: those to a network, the first of each, the second of each, and so on. */
+ *     server 0 to 1, over rails 0 1 0, two hubs    rails 0 1 | 0 */
 #include "base/array.h"
 #include "plan/pack/cluster/unequal_deal.h"
 
 #include <string.h>
 
-/* ---- rails ---- */
-
-/* Which uplink of its server to its network it is. */
-static int
-place_of(const Cluster *c, int uplink)
-{
-	const struct uplink *own = &c->uplink[0][uplink];
-	int place = 0;
-	for (int i = c->server[c->of[own->rank]].first_uplink[0]; i < uplink; i++)
-		place += c->uplink[0][i].network == own->network;
-	return place;
-}
-
-Status
-unequal_find_rails(const struct plan *p, struct rails *out)
-{
-	const Cluster *c = &p->c;
-	int n = c->n_uplinks[0], *key, *count, most = 0;
-	TRY(TEMP(p->ctx, key, n));
-	for (int i = 0; i < n; i++) {
-		key[i] = place_of(c, i);
-		most = key[i] >= most ? key[i] + 1 : most;
-	}
-	*out = (struct rails){ .n = c->n_networks * most };
-	TRY(TEMP(p->ctx, count, out->n));
-	TRY(TEMP(p->ctx, out->first, out->n + 1));
-	TRY(TEMP_EACH(p->ctx, n, out->uplink, out->active));
-	for (int i = 0; i < n; i++) {
-		key[i] += c->uplink[0][i].network * most;
-		out->first[key[i] + 1]++;
-	}
-	for (int r = 0; r < out->n; r++)
-		out->first[r + 1] += out->first[r];
-	for (int i = 0; i < n; i++)
-		out->uplink[out->first[key[i]] + count[key[i]]++] = i;
-	return OK;
-}
-
-/* Uplinks of a rail whose room is odd: every other one sends. Returns their number. */
-static int
-odd_uplinks(const struct rails *rails, int rail, const int64_t *room)
-{
-	int n = 0;
-	for (int k = rails->first[rail]; k < rails->first[rail + 1]; k++)
-		if (room[rails->uplink[k]] % 2)
-			rails->active[n++] = rails->uplink[k];
-	return n;
-}
-
-/* Pair i of n / 2: of the other half one that changes from rail to rail. */
-static int
-odd_sender(const struct rails *rails, int rail, int n, int i)
-{
-	return rails->active[(2 * i + rail) % n];
-}
-
-static int
-odd_receiver(const struct rails *rails, int rail, int n, int i)
-{
-	return rails->active[(2 * ((i + rail / 2) % (n / 2)) + 1 + rail) % n];
-}
-
-void
-unequal_rails_enter(const struct rails *rails, const int64_t *room, int64_t *enters)
-{
-	for (int r = 0; r < rails->n; r++) {
-		int64_t most = 0, second = 0;	/* layers */
-		for (int k = rails->first[r]; k < rails->first[r + 1]; k++) {
-			int64_t half = room[rails->uplink[k]] / 2;
-			second = half > most ? most : half > second ? half : second;
-			most = half > most ? half : most;
-		}
-		for (int k = rails->first[r]; k < rails->first[r + 1]; k++) {
-			int64_t half = room[rails->uplink[k]] / 2;
-			enters[rails->uplink[k]] = half < second ? half : second;
-		}
-		int n = odd_uplinks(rails, r, room);
-		for (int i = 0; i < n / 2; i++)
-			enters[odd_receiver(rails, r, n, i)]++;
-	}
-}
-
-/* ---- hops over them ---- */
-
 struct deal {
 	struct plan *p;
-	const struct rails *rails;
-	const int64_t *room;	/* of each uplink, both directions */
-	int n_hops;
-	struct hop { int from, to, next; } *hop;
+	struct hops *hops;
 	int *first, *last;	/* from server h to s [h * n_servers + s]; -1: none */
-	int *n_between;
 	int *first_hub;		/* of each server */
 };
-
-static void
-put(struct deal *d, int from, int to)
-{
-	const Cluster *c = &d->p->c;
-	int at = c->of[c->uplink[0][from].rank] * c->n_servers + c->of[c->uplink[0][to].rank];
-	d->hop[d->n_hops] = (struct hop){ from, to, -1 };
-	if (d->first[at] < 0)
-		d->first[at] = d->n_hops;
-	else
-		d->hop[d->last[at]].next = d->n_hops;
-	d->last[at] = d->n_hops++;
-	d->n_between[at]++;
-}
-
-/* Round `round` of a rail: each shift once, of the uplinks that have room. Returns whether there may be another one. */
-static bool
-put_round(struct deal *d, int rail, int round)
-{
-	const int *uplink = d->rails->uplink + d->rails->first[rail];
-	int n = d->rails->first[rail + 1] - d->rails->first[rail], n_active = n, *active = d->rails->active;
-	for (int i = 0; i + 1 < n && n_active > 1; i++) {
-		n_active = 0;
-		for (int k = 0; k < n; k++)
-			if (d->room[uplink[k]] / 2 > (int64_t)round * (n - 1) + i)
-				active[n_active++] = uplink[k];
-		for (int k = 0; k < n_active && n_active > 1; k++)
-			put(d, active[k], active[(k + 1 + (i + n / 2 * rail) % (n_active - 1)) % n_active]);
-	}
-	return n > 1 && n_active > 1;
-}
-
-/* Rounds of all rails, one after the other. */
-static void
-put_all(struct deal *d)
-{
-	bool more = true;
-	for (int round = 0; more; round++) {
-		more = false;
-		for (int r = 0; r < d->rails->n; r++)
-			more |= put_round(d, r, round);
-	}
-	for (int r = 0; r < d->rails->n; r++) {
-		int n = odd_uplinks(d->rails, r, d->room);
-		for (int i = 0; i < n / 2; i++)
-			put(d, odd_sender(d->rails, r, n, i), odd_receiver(d->rails, r, n, i));
-	}
-}
 
 /* ---- the deal ---- */
 
@@ -186,19 +44,19 @@ static Status
 deal_between(struct deal *d, int own, int s, bool *good)
 {
 	struct plan *p = d->p;
-	int at = own * p->c.n_servers + s, n = d->n_between[at], i = 0;
+	int at = own * p->c.n_servers + s, n = d->hops->n_between[at], i = 0;
 	int first = d->first_hub[own], n_hubs = d->first_hub[own + 1] - first;
 	/* Not all servers have the same rails together. */
 	int turn = n_hubs > 0 ? own % (n / n_hubs + 1) : 0;
 	*good = *good && (n_hubs == 0 || n >= n_hubs);
-	for (int k = d->first[at]; k >= 0 && n_hubs > 0 && *good; k = d->hop[k].next, i++) {
-		int rank = p->c.uplink[0][d->hop[k].to].rank, tries = 0;
+	for (int k = d->first[at]; k >= 0 && n_hubs > 0 && *good; k = d->hops->hop[k].next, i++) {
+		int rank = p->c.uplink[0][d->hops->hop[k].to].rank, tries = 0;
 		int h = (int)((int64_t)((i + n - turn) % n) * n_hubs / n);
 		for (; tries < n_hubs && enters_at(p, first + h, s, rank); tries++)
 			h = (h + 1) % n_hubs;
 		*good = tries < n_hubs;
 		if (*good)
-			TRY(add_entry(p, first + h, s, &d->hop[k]));
+			TRY(add_entry(p, first + h, s, &d->hops->hop[k]));
 	}
 	return OK;
 }
@@ -209,11 +67,7 @@ new_deal(struct plan *p, struct deal *d)
 	const Cluster *c = &p->c;
 	size_t n_pairs = (size_t)c->n_servers * (size_t)c->n_servers;
 	size_t n_pieces = (size_t)p->n_hubs * (size_t)c->n_servers;
-	int64_t n = 0;
-	for (int i = 0; i < c->n_uplinks[0]; i++)
-		n += (d->room[i] + 1) / 2;
-	TRY(TEMP(p->ctx, d->hop, n));
-	TRY(TEMP_EACH(p->ctx, n_pairs, d->first, d->last, d->n_between));
+	TRY(TEMP_EACH(p->ctx, n_pairs, d->first, d->last));
 	TRY(TEMP(p->ctx, d->first_hub, c->n_servers + 1));
 	TRY(TEMP_EACH(p->ctx, n_pieces, p->first, p->last));
 	TRY(TEMP(p->ctx, p->first_copy, p->n_hubs));
@@ -224,7 +78,22 @@ new_deal(struct plan *p, struct deal *d)
 		d->first_hub[p->hub[h].server + 1]++;
 	for (int s = 0; s < c->n_servers; s++)
 		d->first_hub[s + 1] += d->first_hub[s];
+	p->n_pieces = p->n_copies = 0;
 	return OK;
+}
+
+static void
+list_hops(struct deal *d)
+{
+	for (int i = 0; i < d->hops->n; i++) {
+		struct hop *hop = &d->hops->hop[i];
+		int at = unequal_between(d->p, hop->from, hop->to);
+		if (d->first[at] < 0)
+			d->first[at] = i;
+		else
+			d->hops->hop[d->last[at]].next = i;
+		d->last[at] = i;
+	}
 }
 
 /* ---- which uplinks they leave by ---- */
@@ -275,12 +144,11 @@ leave_directly(struct plan *p)
 }
 
 Status
-unequal_deal(struct plan *p, const struct rails *rails, const int64_t *room, bool *good)
+unequal_deal(struct plan *p, struct hops *hops, bool *good)
 {
-	struct deal d = { .p = p, .rails = rails, .room = room };
+	struct deal d = { .p = p, .hops = hops };
 	TRY(new_deal(p, &d));
-	p->n_pieces = p->n_copies = 0;
-	put_all(&d);
+	list_hops(&d);
 	*good = true;
 	for (int own = 0; own < p->c.n_servers; own++)
 		for (int s = 0; s < p->c.n_servers && *good; s++)

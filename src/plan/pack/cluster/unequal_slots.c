@@ -9,8 +9,9 @@
  * Where a schedule may not have as many trees as that takes, most of them stand for two or three that are the same: of
  * T = 1681 771 for two. The two kinds are planned one after the other, each with rooms of its own.
  *
- * Which trees enter over which uplink unequal_deal.c says, and which GPUs send to how many others of their server
- * unequal_spread.c. One that has no uplink, and so is no entry, is the hub of as many trees as it can send. */
+ * Which trees enter over which uplink unequal_hops.c and unequal_deal.c say, and which GPUs send to how many others of
+ * their server unequal_spread.c. One that has no uplink, and so is no entry, is the hub of as many trees as it can
+ * send. */
 #include "plan/pack/cluster/unequal_deal.h"
 #include "plan/pack/cluster/unequal_slots.h"
 
@@ -50,15 +51,22 @@ new_slots(struct plan *p, struct slots *out)
 
 /* ---- how many trees ---- */
 
-/* What enters ranks over uplinks of these rooms. */
+/* What enters ranks over uplinks. */
 static void
-set_beside(struct slots *x, const int64_t *uplink_room)
+add_up_ranks(struct slots *x)
 {
 	const Cluster *c = &x->p->c;
 	memset(x->beside, 0, (size_t)x->p->topo->n_ranks * sizeof *x->beside);
-	unequal_rails_enter(&x->rails, uplink_room, x->uplink_enters);
 	for (int i = 0; i < c->n_uplinks[0]; i++)
 		x->beside[c->uplink[0][i].rank] += x->uplink_enters[i];
+}
+
+/* Of these rooms. */
+static void
+set_beside(struct slots *x, const int64_t *uplink_room)
+{
+	unequal_rails_enter(&x->rails, uplink_room, x->uplink_enters);
+	add_up_ranks(x);
 }
 
 /* Of a server: those of its GPUs that must be, and of it as a whole. */
@@ -75,15 +83,28 @@ least_hubs(const struct slots *x, const struct cluster_server *server, int64_t n
 	return n_slots - outside > sum ? n_slots - outside : sum;
 }
 
-/* Rooms, and the hubs of each server, with this rate, bytes/s. Returns how many slots remain; below 0: it is too
- * high. */
+/* How many hubs a server may have at most, as it has as many hops out as in: each of h hubs sends to all other servers,
+ * and hops that turn take a hub with them (unequal_hops.c), so that h less t enter n - 1 servers with t hops less. */
+static int64_t
+most_hubs(const struct slots *x, int s)
+{
+	const Cluster *c = &x->p->c;
+	const struct cluster_server *server = &c->server[s];
+	int64_t spare = -x->hubs[s];
+	for (int i = 0; i < server->n; i++)
+		spare += x->beside[c->rank[server->first + i]];
+	return spare > 0 ? spare / (c->n_servers - 2) : 0;
+}
+
+/* Rooms, and the hubs of each server, with this rate, bytes/s. Returns how many slots remain, or may be more; below 0:
+ * it is too high. */
 static int64_t
 slots_left(struct slots *x, int64_t n_slots, double rate)
 {
 	const struct plan *p = x->p;
 	const Cluster *c = &p->c;
 	const double times = 2 * (double)n_slots / rate, least = 1e-9;
-	int64_t left = n_slots;
+	int64_t left = n_slots, more = -n_slots;
 	for (int i = 0; i < c->n_uplinks[0]; i++)
 		x->uplink_room[i] = (int64_t)((double)c->uplink[0][i].capacity * (double)c->unit * times + least);
 	for (int v = 0; v < p->topo->n_ranks; v++)
@@ -93,7 +114,9 @@ slots_left(struct slots *x, int64_t n_slots, double rate)
 	unequal_level(p, x->switch_room, x->beside, x->enters);
 	for (int s = 0; s < c->n_servers; s++)
 		left -= x->hubs[s] = least_hubs(x, &c->server[s], n_slots);
-	return left;
+	for (int s = 0; s < c->n_servers && c->n_servers > 2; s++)
+		more += most_hubs(x, s);
+	return c->n_servers > 2 && more < 0 ? more : left;
 }
 
 /* The highest rate of T trees, if it is higher than `rate`. */
@@ -113,12 +136,13 @@ slots_rate(struct slots *x, int64_t n_slots, double rate)
 	return low;
 }
 
-/* Rooms and hubs of as many slots as have the highest rate; *n_slots: 0: none. most: trees. */
+/* Rooms and hubs of as many slots as have the highest rate; *n_slots: 0: none. most: trees; multiples: of two lengths,
+ * too. */
 static void
-choose_slots(struct slots *x, int most, int *n_slots)
+choose_slots(struct slots *x, int most, bool multiples, int *n_slots)
 {
 	const double gain = 1e-6, gain_of_two = 2e-5;	/* for which slots are more; trees are of two lengths */
-	int most_slots = MOST_WEIGHT * (most - LONE * x->p->c.n_servers);
+	int most_slots = multiples ? MOST_WEIGHT * (most - LONE * x->p->c.n_servers) : most;
 	double rate = x->rate / 2;
 	*n_slots = 0;
 	for (int slots = most / 2; slots <= most || slots <= most_slots; slots++) {
@@ -264,9 +288,14 @@ static Status
 add_kind(struct slots *x, const struct kind *kind, Packing *pack, bool *good)
 {
 	struct plan p = *x->p;
+	struct hops hops;
 	Packing own = { 0 };
 	int n = p.topo->n_ranks;
-	set_beside(x, kind->uplink_room);
+	TRY(unequal_put_hops(&p, &x->rails, kind->uplink_room, &hops));
+	TRY(unequal_turn_hops(&hops, kind->hubs));
+	unequal_exchange_hops(&hops, kind->hubs);
+	unequal_hops_enter(&hops, x->uplink_enters);
+	add_up_ranks(x);
 	TRY(place_hubs(x, kind, &p));
 	TRY(TEMP_EACH(p.ctx, n, p.switch_room[UPLINK_OUT], p.switch_room[UPLINK_IN]));
 	unequal_level(&p, kind->switch_room, x->beside, p.switch_room[UPLINK_IN]);
@@ -274,7 +303,7 @@ add_kind(struct slots *x, const struct kind *kind, Packing *pack, bool *good)
 		p.switch_room[UPLINK_OUT][v] = kind->switch_room[v] - p.switch_room[UPLINK_IN][v];
 	for (int side = 0; side < 2; side++)
 		TRY(TEMP(p.ctx, p.room[side], p.c.n_uplinks[side]));
-	TRY(unequal_deal(&p, &x->rails, kind->uplink_room, good));
+	TRY(unequal_deal(&p, &hops, good));
 	if (*good)
 		TRY(unequal_spread_trees(&p, &own, good));
 	for (int t = 0; t < own.n_trees && *good; t++) {
@@ -297,10 +326,25 @@ add_multiples(struct slots *x, int n_slots, int most, struct kind *lone, Packing
 	return *good ? add_kind(x, &multiples, pack, good) : OK;
 }
 
+static Status
+add_slots(struct slots *x, int most, bool multiples, Packing *pack, bool *good)
+{
+	int n_slots;
+	choose_slots(x, most, multiples, &n_slots);
+	*good = n_slots > 0;
+	if (!*good)
+		return OK;
+	struct kind lone = { n_slots, 1, x->uplink_room, x->switch_room, x->hubs };
+	pack->n_trees = 0;
+	if (n_slots > most)
+		TRY(add_multiples(x, n_slots, most, &lone, pack, good));
+	return *good ? add_kind(x, &lone, pack, good) : OK;
+}
+
 Status
 unequal_slot_trees(struct plan *p, Packing *pack, bool *good)
 {
-	int most = 2 * p->topo->n_ranks, n_slots;
+	int most = 2 * p->topo->n_ranks;
 	struct slots x;
 	*good = cluster_sides_agree(&p->c);
 	if (!*good)
@@ -308,13 +352,7 @@ unequal_slot_trees(struct plan *p, Packing *pack, bool *good)
 	while (!unequal_may_have(p, most))
 		most--;
 	TRY(new_slots(p, &x));
-	choose_slots(&x, most, &n_slots);
-	*good = n_slots > 0;
-	if (!*good)
-		return OK;
-	struct kind lone = { n_slots, 1, x.uplink_room, x.switch_room, x.hubs };
 	TRY(pack_room(p->ctx, (size_t)most, true, pack));
-	if (n_slots > most)
-		TRY(add_multiples(&x, n_slots, most, &lone, pack, good));
-	return *good ? add_kind(&x, &lone, pack, good) : OK;
+	TRY(add_slots(&x, most, true, pack, good));
+	return *good ? OK : add_slots(&x, most, false, pack, good);
 }
