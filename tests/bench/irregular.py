@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Machines of 256 GPUs without symmetry, as JSON: failed links, unequal servers, networks drawn at random.
+"""Machines without symmetry, as JSON: failed links, unequal servers, networks drawn at random. Of 256 GPUs, for callers
+in Python of any multiple of 8, of broken_torus a square.
 
     tests/bench/irregular.py KIND [SEED]        one of them on standard output; KIND: a name of KINDS
     tests/bench/irregular.py --into DIR [SEED]  one of each kind, as DIR/KIND-SEED.json
@@ -9,6 +10,7 @@ The same kind and seed give the same bytes in every version of Python. Capacitie
 import argparse
 import itertools
 import json
+import math
 import os
 import sys
 
@@ -21,8 +23,9 @@ GPUS = 256
 class Machine:
     """Servers of GPUs and switches, switches between servers, and links."""
 
-    def __init__(self, name):
-        self.name, self.nodes, self.switches, self.links = name, [], [], []
+    def __init__(self, name, gpus=GPUS):
+        """gpus: how many it is to have."""
+        self.name, self.gpus, self.nodes, self.switches, self.links = name, gpus, [], [], []
 
     def server(self, gpus, switches=0):
         """The ids of its GPUs, and of its switches."""
@@ -76,8 +79,8 @@ def regular(rng, n, degree):
 
 
 def random_switches(rng, m):
-    """64 switches of 4 GPUs each, 128 or so links of unequal rates between them."""
-    switches = [m.switch(f"w{i}") for i in range(GPUS // 4)]
+    """Switches of 4 GPUs each, two or so links of unequal rates for each of them."""
+    switches = [m.switch(f"w{i}") for i in range(m.gpus // 4)]
     for w in switches:
         for gpu in m.server(4)[0]:
             m.link(gpu, w, rng.choice([50, 100]))
@@ -86,10 +89,10 @@ def random_switches(rng, m):
 
 
 def broken_dgx(rng, m):
-    """32 servers of 8 GPUs in a cube mesh that has lost links, each with a port or two on 16 switches."""
+    """Servers of 8 GPUs in a cube mesh that has lost links, each with a port or two on 16 switches."""
     cube = [(a, b) for a in range(8) for b in range(a) if a // 4 == b // 4 or a - b == 4]
     switches = [m.switch(f"w{i}") for i in range(16)]
-    for s in range(GPUS // 8):
+    for s in range(m.gpus // 8):
         gpu, _ = m.server(8)
         for a, b in cube:
             if rng.below(8):
@@ -102,15 +105,15 @@ def broken_dgx(rng, m):
 
 def unequal_directions(rng, m):
     """4 links for each GPU, of other rates in the other direction."""
-    gpu, _ = m.server(GPUS)
-    for a, b in regular(rng, GPUS, 4):
+    gpu, _ = m.server(m.gpus)
+    for a, b in regular(rng, m.gpus, 4):
         m.link(gpu[a], gpu[b], rng.between(4, 10) * 5, rng.between(4, 10) * 5)
 
 
 def pcie_trees(rng, m):
-    """32 servers of two sockets, two PCIe switches at each, two GPUs at each of these; all links differ."""
+    """Servers of two sockets, two PCIe switches at each, two GPUs at each of these; all links differ."""
     net = m.switch("net")
-    for _ in range(GPUS // 8):
+    for _ in range(m.gpus // 8):
         gpu, w = m.server(8, 6)
         m.link(w[0], w[1], rng.choice([16, 20, 24]), kind="qpi")
         for i in range(4):
@@ -121,17 +124,18 @@ def pcie_trees(rng, m):
 
 
 def broken_torus(rng, m):
-    """16 x 16 GPUs, each with its 4 neighbours around; one of 12 links is lost."""
-    gpu, _ = m.server(GPUS)
-    for x, y in itertools.product(range(16), range(16)):
-        for b in ((x + 1) % 16, y), (x, (y + 1) % 16):
+    """A square of GPUs, each with its 4 neighbours around; one of 12 links is lost."""
+    gpu, _ = m.server(m.gpus)
+    side = math.isqrt(m.gpus)
+    for x, y in itertools.product(range(side), range(side)):
+        for b in ((x + 1) % side, y), (x, (y + 1) % side):
             if rng.below(12):
-                m.link(gpu[16 * x + y], gpu[16 * b[0] + b[1]], 25)
+                m.link(gpu[side * x + y], gpu[side * b[0] + b[1]], 25)
 
 
 def dragonfly(rng, m):
     """Groups of 3 to 6 switches, all joined, with 2 to 5 GPUs each; two links or more between groups at random."""
-    groups, left = [], GPUS
+    groups, left = [], m.gpus
     while left > 0:
         group = []
         for _ in range(rng.between(3, 6)):
@@ -150,9 +154,9 @@ def dragonfly(rng, m):
 
 
 def broken_fat_tree(rng, m):
-    """32 leaves of 8 GPUs, 8 spines; one of 6 uplinks is lost."""
+    """Leaves of 8 GPUs, 8 spines; one of 6 uplinks is lost."""
     spines = [m.switch(f"spine{i}") for i in range(8)]
-    for s in range(GPUS // 8):
+    for s in range(m.gpus // 8):
         leaf = m.switch(f"leaf{s}")
         for g in m.server(8)[0]:
             m.link(g, leaf, 25, kind="net")
@@ -163,7 +167,7 @@ def broken_fat_tree(rng, m):
 
 def islands(rng, m):
     """Servers of 3 to 8 GPUs on a switch, or joined each to each, with 1 to 3 unequal NICs to two networks."""
-    nets, left = [m.switch("net0"), m.switch("net1")], GPUS
+    nets, left = [m.switch("net0"), m.switch("net1")], m.gpus
     m.link(nets[0], nets[1], 400, kind="net")
     while left > 0:
         n = min(left, rng.between(3, 8))
@@ -185,8 +189,8 @@ def islands(rng, m):
 
 def cubic(rng, m):
     """3 links for each GPU."""
-    gpu, _ = m.server(GPUS)
-    for a, b in regular(rng, GPUS, 3):
+    gpu, _ = m.server(m.gpus)
+    for a, b in regular(rng, m.gpus, 3):
         m.link(gpu[a], gpu[b], 25)
 
 
@@ -195,8 +199,8 @@ KINDS = {"rsw256": random_switches, "dgx256": broken_dgx, "asym256": unequal_dir
          "cubic256": cubic}
 
 
-def machine(kind, seed):
-    made = Machine(f"{kind} {seed}")
+def machine(kind, seed, gpus=GPUS):
+    made = Machine(f"{kind} {seed}", gpus)
     KINDS[kind](Lcg(seed), made)
     return made.json()
 
