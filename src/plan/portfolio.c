@@ -378,36 +378,32 @@ serves_parents(const struct portfolio *p)
 	return is_irregular(p) && is_direct(p->in) && ask->coll == ALLREDUCE && !topo_active(p->in->topo);
 }
 
-typedef Status Packer(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
-
 /* At the bound. Where flows would take long, also hardly below it, of fewer units, which more often find room: trees at
  * the bound that are slow have many units, and some trees few of them. */
 static Status
-run_units(Ctx *ctx, struct portfolio *p, Packer *pack, Packing **out)
+run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	const Planning *in = p->in;
 	Ask ask = *in->ask;
 	Packing *simple = NULL;
-	TRY(pack(ctx, in->topo, in->bound, &ask, out));
+	TRY(pack_parents(ctx, in->topo, in->bound, &ask, out));
 	if (ask.tolerance.num > 0 || !work_is_long(work_flows(in)) || !plan_is_slow(in, *out, p->work))
 		return OK;
 	ask.tolerance = HARDLY;
-	TRY(pack(ctx, in->topo, in->bound, &ask, &simple));
+	TRY(pack_parents(ctx, in->topo, in->bound, &ask, &simple));
 	if (simple && (!*out || plan_takes_less(in, simple, *out, PLAN_SAME_TIME, p->work)))
 		*out = simple;
 	return OK;
 }
 
-static Status
-run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
-{
-	return run_units(ctx, p, pack_parents, out);
-}
-
+/* Trees at the bound would be many, and some of so little weight that a message of 64 MiB takes three times as long. */
 static Status
 run_children(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	return run_units(ctx, p, pack_children, out);
+	Ask ask = *p->in->ask;
+	if (frac_cmp(ask.tolerance, SIMPLE) < 0)
+		ask.tolerance = SIMPLE;
+	return pack_children(ctx, p->in->topo, p->in->bound, &ask, out);
 }
 
 static bool

@@ -12,7 +12,8 @@
  * each tree the homes with most left, and in a home the ranks, take all the children that they can, so that inner ones
  * are few and no tree is deep. Weights fall by halves: the lightest trees, of weight 1, fill what the others left.
  *
- *     4095 GPUs at a dragonfly: each link 8188 units, 4095 of trees, at the bound; 143 trees of weights 1 to 255
+ *     4095 GPUs at a dragonfly: each link 8188 units, 4095 of trees, at the bound; 143 trees of weights 1 to 255;
+ *     at half of a link, 0.99976 of the bound: each link 32 units, 16 of trees, of weight 1
  *
  * A tree with these numbers of children is a degree sequence (Senior 1951, "Partitions and Their Representative
  * Graphs"); to take most from the largest is as Havel 1955 and Hakimi 1962 have it for graphs. */
@@ -25,6 +26,7 @@
 
 enum {
 	MOST_UNITS = 1 << 14,	/* of the rate: as parents.c */
+	LEAST_UNITS = 16,	/* of a simple rate, which has as many trees */
 	FAN_OUT = 32		/* children of a home in others, and of a rank, unless some are left */
 };
 
@@ -345,6 +347,8 @@ pack_children(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask
 	    || !branchings_rate(topo, bound, ask, &rate) || !frac_div(rate, (Frac){ topo_link_unit(topo), 1 }, &parts)
 	    || parts.num > MOST_UNITS || parts.den > 2 * MOST_UNITS)
 		return OK;
+	for (; parts.num < LEAST_UNITS; parts.den *= 2)
+		parts.num *= 2;
 	TRY(orient_opposite(ctx, topo, &c.supply.opposite));
 	if (c.supply.opposite)
 		TRY(use_units(&c, parts, &units, &unit));
