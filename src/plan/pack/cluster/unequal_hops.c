@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+enum { LOOKS_MOST = 1 << 23 };	/* at other hops, for ends to exchange: 10 ms */
+
 /* ---- rails ---- */
 
 /* Which uplink of its server to its network it is. */
@@ -245,6 +247,7 @@ exchange_ends(struct hops *x, const int64_t *hubs, struct hop *hop, int own, int
 	int n_servers = x->p->c.n_servers, to = unequal_between(x->p, hop->from, hop->to) % n_servers;
 	if (spare(x, hubs, own * n_servers + to) <= 0)
 		return false;
+	x->looks += x->n;
 	for (int i = 0; i < x->n; i++) {
 		struct hop *other = &x->hop[i];
 		int at = unequal_between(x->p, other->from, other->to), from = at / n_servers, end = other->to;
@@ -268,7 +271,7 @@ unequal_exchange_hops(struct hops *x, const int64_t *hubs)
 	int n_servers = x->p->c.n_servers;
 	for (int at = 0; at < n_servers * n_servers; at++) {
 		int own = at / n_servers, s = at % n_servers;
-		for (int i = 0; i < x->n && own != s && spare(x, hubs, at) < 0; i++)
+		for (int i = 0; i < x->n && x->looks < LOOKS_MOST && own != s && spare(x, hubs, at) < 0; i++)
 			if (unequal_between(x->p, x->hop[i].from, x->hop[i].to) / n_servers == own)
 				exchange_ends(x, hubs, &x->hop[i], own, s);
 	}

@@ -23,6 +23,7 @@ struct hops {
 	int n;
 	struct hop *hop;
 	int *n_between;		/* from server h to s [h * n_servers + s] */
+	int64_t looks;		/* for exchanges */
 };
 
 /* In the scratch arena, of a cluster whose sides agree. */
@@ -41,7 +42,8 @@ Status unequal_turn_hops(struct hops *x, int64_t *hubs);
 /* How many enter over each uplink. */
 void unequal_hops_enter(const struct hops *x, int64_t *enters);
 
-/* Ends of hops change so that each server sends to each other one as often as it has hubs, as far as found. */
+/* Ends of hops change so that each server sends to each other one as often as it has hubs, as far as found. Cost: for
+ * each end a look at all hops, or at all pairs of them; no more after some looks. */
 void unequal_exchange_hops(struct hops *x, const int64_t *hubs);
 
 /* An index of n_between, by two uplinks. */
