@@ -3,8 +3,7 @@
  *	gpu -n RANKS -c COLLECTIVE -b BYTES [-k CALLS] [-r ROOT]
  *
  * prints the seconds of the fastest of CALLS calls, and how many ms late a thread woke up on the average. COLLECTIVE
- * is broadcast, allgather, allreduce, alltoall, alltoallv of equal lengths, or sendrecv: what an alltoall moves, by
- * messages of a group.
+ * is one of the eight, alltoallv of equal lengths, or sendrecv: what an alltoall moves, by messages of a group.
  * BLINK_SCHEDULES has the schedule, which must be one of a file. Data are checked after the last call. While the
  * process was stopped, or the machine suspended, no time counts: that is when a thread that wakes up every 20 ms
  * did not for half a second. BYTES are of the message as blink-schedule(5) counts M. On virtual GPUs whose links
@@ -79,11 +78,45 @@ is_exchange(const struct bench *b)
 	return is(b, "alltoall") || is(b, "alltoallv") || is_messages(b);
 }
 
-static blinkCollective_t
-number_of(const struct bench *b)
+/* A rank gives, or gets, a block for each. */
+static bool
+sends_blocks(const struct bench *b)
 {
-	return is(b, "allreduce") ? blinkCollAllReduce : is(b, "allgather") ? blinkCollAllGather
-	    : is(b, "alltoall") || is(b, "alltoallv") ? blinkCollAlltoAll : blinkCollBroadcast;
+	return is_exchange(b) || is(b, "reducescatter") || is(b, "scatter");
+}
+
+static bool
+gets_blocks(const struct bench *b)
+{
+	return is_exchange(b) || is(b, "allgather") || is(b, "gather");
+}
+
+static bool
+has_result(const struct bench *b, int rank)
+{
+	return (!is(b, "reduce") && !is(b, "gather")) || rank == b->root;
+}
+
+static const struct {
+	const char *name;
+	blinkCollective_t number;
+} collectives[] = {
+	{ "allreduce", blinkCollAllReduce }, { "reduce", blinkCollReduce }, { "reducescatter", blinkCollReduceScatter },
+	{ "broadcast", blinkCollBroadcast }, { "allgather", blinkCollAllGather }, { "gather", blinkCollGather },
+	{ "scatter", blinkCollScatter }, { "alltoall", blinkCollAlltoAll }, { "alltoallv", blinkCollAlltoAll },
+	{ "sendrecv", blinkCollAlltoAll }
+};
+
+/* *out: its number. */
+static bool
+find_collective(const struct bench *b, blinkCollective_t *out)
+{
+	bool found = false;
+	for (size_t i = 0; i < sizeof collectives / sizeof collectives[0] && !found; i++) {
+		found = is(b, collectives[i].name);
+		*out = collectives[i].number;
+	}
+	return found;
 }
 
 static blinkResult_t
@@ -118,6 +151,14 @@ call(const struct rank *me, const struct bench *b, size_t n, const void *send, v
 {
 	if (is(b, "allreduce"))
 		return blinkAllReduce(send, recv, n, blinkFloat32, blinkSum, comm, stream);
+	if (is(b, "reduce"))
+		return blinkReduce(send, recv, n, blinkFloat32, blinkSum, b->root, comm, stream);
+	if (is(b, "reducescatter"))
+		return blinkReduceScatter(send, recv, n, blinkFloat32, blinkSum, comm, stream);
+	if (is(b, "gather"))
+		return blinkGather(send, recv, n, blinkFloat32, b->root, comm, stream);
+	if (is(b, "scatter"))
+		return blinkScatter(send, recv, n, blinkFloat32, b->root, comm, stream);
 	if (is(b, "allgather"))
 		return blinkAllGather(send, recv, n, blinkFloat32, comm, stream);
 	if (is(b, "alltoallv"))
@@ -142,13 +183,14 @@ wanted(const struct bench *b, const struct rank *me, int block)
 {
 	if (is_exchange(b))
 		return value(block, me->rank);
-	if (is(b, "allgather"))
+	if (gets_blocks(b))
 		return value(block, 0);
-	if (is(b, "broadcast"))
-		return value(b->root, 0);
+	int own = sends_blocks(b) ? me->rank : 0;
+	if (is(b, "broadcast") || is(b, "scatter"))
+		return value(b->root, own);
 	float sum = 0;
 	for (int r = 0; r < me->n; r++)
-		sum += value(r, 0);
+		sum += value(r, own);
 	return sum;
 }
 
@@ -198,8 +240,9 @@ time_call(struct rank *me, struct bench *b, int number, size_t n, const void *se
 static void
 measure(struct rank *me, struct bench *b, blinkComm_t comm)
 {
-	size_t blocks = is(b, "allgather") || is_exchange(b) ? (size_t)me->n : 1, sent = is_exchange(b) ? blocks : 1;
-	size_t n = b->bytes / sizeof(float) / blocks;
+	size_t blocks = gets_blocks(b) ? (size_t)me->n : 1, sent = sends_blocks(b) ? (size_t)me->n : 1;
+	size_t n = b->bytes / sizeof(float) / (blocks > sent ? blocks : sent);
+	blinkCollective_t number = blinkCollAlltoAll;
 	char *send = device_memory(me, comm, n * sent * sizeof(float));
 	char *recv = device_memory(me, comm, n * blocks * sizeof(float));
 	void *stream = device_stream(me);
@@ -207,14 +250,15 @@ measure(struct rank *me, struct bench *b, blinkComm_t comm)
 	for (size_t block = 0; block < sent; block++)
 		fill(me, send + block * n * sizeof(float), n, value(me->rank, (int)block));
 	fill(me, recv, n * blocks, -1);
-	bool good = is_messages(b)
-	    || blinkCommGetChoice(comm, number_of(b), b->root, b->bytes, &choice) == blinkSuccess;
+	bool good = find_collective(b, &number)
+	    && (is_messages(b) || blinkCommGetChoice(comm, number, b->root, b->bytes, &choice) == blinkSuccess);
 	job_need(me, is_messages(b) || (good && !choice.builtIn), "no schedule of a file: %s", good ? choice.text : "");
 	call(me, b, n < WARM ? n : WARM, send, recv, comm, stream);	/* tables and modules are loaded */
 	job_need(me, blinkCommWait(comm, 0) == blinkSuccess, "warm-up: %s", blinkCommGetError(comm));
 	for (int i = 0; i < b->calls; i++)
 		time_call(me, b, i, n, send, recv, comm, stream);
-	check(me, b, comm, recv, n, blocks);
+	if (has_result(b, me->rank))
+		check(me, b, comm, recv, n, blocks);
 	device_free(me, comm, send);
 	device_free(me, comm, recv);
 	device_stream_end(me, stream);
@@ -242,6 +286,7 @@ int
 main(int argc, char **argv)
 {
 	struct bench b = { .coll = "allreduce", .bytes = 64 << 20, .calls = 1 };
+	blinkCollective_t number;
 	int n = 0, option;
 	while ((option = getopt(argc, argv, "n:c:b:k:r:")) != -1) {
 		if (option == 'n')
@@ -257,7 +302,7 @@ main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (n < 1 || n > JOB_RANKS || b.calls < 1 || b.calls > CALLS_MOST || b.root < 0 || b.root >= n)
+	if (!find_collective(&b, &number) || n < 1 || n > JOB_RANKS || b.calls < 1 || b.calls > CALLS_MOST || b.root < 0 || b.root >= n)
 		return 2;
 	return job_run("bench", n, true, 600, body, &b) == 0 ? 0 : 1;
 }

@@ -6,7 +6,7 @@
 # these calls kept them busy for more than 70 %, or threads woke up late by more than 0.1 us of the machine that is
 # played, a tenth of what a flag takes: SLOWER=2 has all calls take twice as long. BEFORE names another build, of
 # which the same calls come first. sendrecv, by messages of a group, moves what an alltoall does, whose bound it
-# has; on a DGX-1 some pairs have no NVLink.
+# has; on a DGX-1 some pairs have no NVLink. Where a collective has a root, that is rank 0.
 #
 #	BUILD=build BEFORE=DIR SLOWER=1 tests/bench/gpu_rates.sh [MACHINE:RANKS:SMS[:COLLECTIVE,...[:MIB,...]]...]
 set -eu
