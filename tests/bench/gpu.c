@@ -302,7 +302,8 @@ main(int argc, char **argv)
 		else
 			return 2;
 	}
-	if (!find_collective(&b, &number) || n < 1 || n > JOB_RANKS || b.calls < 1 || b.calls > CALLS_MOST || b.root < 0 || b.root >= n)
+	if (!find_collective(&b, &number) || n < 1 || n > JOB_RANKS || b.calls < 1 || b.calls > CALLS_MOST || b.root < 0
+	    || b.root >= n)
 		return 2;
 	return job_run("bench", n, true, 600, body, &b) == 0 ? 0 : 1;
 }
