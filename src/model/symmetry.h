@@ -5,7 +5,7 @@
 #include "model/topology.h"
 
 /* Which maps are looked for: none, any, or only those that take servers to servers: of all servers of the most common
- * size, or of those alone of which most look the same, with their links. */
+ * size, or of those alone whose links, NICs and switches are those of most, too. */
 typedef enum { SYMMETRY_NONE, SYMMETRY_ANY, SYMMETRY_SERVERS, SYMMETRY_WHOLE_SERVERS, N_SYMMETRY_KINDS } SymmetryKind;
 
 enum { SYMMETRY_MAPS = 16 };	/* more than levels of a machine: GPUs of a server, servers of a rack, racks */

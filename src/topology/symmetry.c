@@ -75,7 +75,7 @@ take_places(struct finder *f, struct place *place)
 		f->moved[i] = place[i].v;
 }
 
-/* Vertices that look the same from afar, with what is around them, have one colour. */
+/* Colour refinement: vertices of one colour have neighbours of the same colours, over links of the same colours. */
 static void
 colour_vertices(struct finder *f)
 {
@@ -97,7 +97,7 @@ colour_vertices(struct finder *f)
 	}
 }
 
-/* Of each server: what its ranks look like, whatever their order. */
+/* Of each server: the sum of the colours of its ranks, whatever their order. */
 static Status
 colour_servers(struct finder *f, uint64_t **out)
 {
@@ -111,7 +111,7 @@ colour_servers(struct finder *f, uint64_t **out)
 	return OK;
 }
 
-/* The ranks of the servers that look the same, of those that most ranks are in. */
+/* The ranks of the servers of one colour, of that which most ranks have. */
 static Status
 order_whole(struct finder *f)
 {
@@ -122,11 +122,11 @@ order_whole(struct finder *f)
 	TRY(TEMP(f->ctx, place, n));
 	TRY(colour_servers(f, &server));
 	for (int s = 0; s <= topo->n_nodes; s++) {
-		int alike = 0;
+		int n_ranks = 0;
 		for (int r = 0; r < n; r++)
-			alike += server[topo->vertex[r].node + 1] == server[s];
-		if (alike > most) {
-			most = alike;
+			n_ranks += server[topo->vertex[r].node + 1] == server[s];
+		if (n_ranks > most) {
+			most = n_ranks;
 			best = server[s];
 		}
 	}

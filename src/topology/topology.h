@@ -162,7 +162,8 @@ Status topo_canonical_form(Ctx *ctx, const Topology *topo, const int *mark, unsi
 
 /* A group of automorphisms that moves as many ranks as it can: none of the root's server (root -1: no root), and of the
  * others those whose servers have the most common size. SYMMETRY_NONE gives the group of one. SYMMETRY_WHOLE_SERVERS
- * moves servers as a whole, those of which most look the same from afar: links, NICs and switches count, too.
+ * moves servers as a whole, those that most GPUs are in of such as colour refinement does not tell apart: their links,
+ * NICs and switches are the same, too.
  * Cost: a sort of the links for each divisor of the number of ranks. Random: none. */
 Status topo_symmetry(Ctx *ctx, const Topology *topo, int root, SymmetryKind wanted, Symmetry **out);
 

@@ -169,7 +169,7 @@ roomiest(const struct children *c, const struct home *home)
 	return best;
 }
 
-/* The ranks of a home that have children, so many in all, those with most first. */
+/* Which ranks of a home have the `many` children that it needs, and how many each; those with most come first. */
 static void
 count_ranks(struct children *c, const struct home *home, int many, int64_t w)
 {
@@ -259,7 +259,8 @@ find_ports(struct children *c, int64_t units)
 	return true;
 }
 
-/* Ranks by switches. False: at one of several are so many that trees would have to enter it more than once. */
+/* Ranks by the switch that each is linked to. False: one of several switches has so many ranks that trees would have to
+ * enter it more than once. */
 static bool
 find_homes(struct children *c, int64_t units)
 {
