@@ -256,7 +256,8 @@ begin_tasks(struct engine *e, const struct call *call, struct blink_error *err)
 		e->left_capacity = prog->n_tasks;
 	}
 	e->n_left = 0;
-	for (int t = 0; t < prog->n_tasks; t++) {
+	for (int i = 0; i < prog->n_tasks; i++) {
+		int t = e->self->net ? e->lanes->order[i] : i;
 		place_task(e, call, &e->lanes->task[t], part_end);
 		if (e->lanes->task[t].n_chunks > 0)
 			e->left[e->n_left++] = t;

@@ -88,6 +88,32 @@ sort_mirrors(struct lanes *lanes, int n_tasks)
 	}
 }
 
+/* How far the first reader of a task comes after this rank; a task without one comes last. */
+static int
+reader_after(const struct engine *e, const RankTask *task)
+{
+	int n = e->self->n_ranks;
+	return task->n_to > 0 ? (task->to[0].rank - e->self->rank + n) % n : n;
+}
+
+/* Where each rank has something for each other one, and all began with what rank 0 gets, the link of rank 0 would be
+ * full while those of others wait. So each begins with what the rank after it gets, and goes around; of what one rank
+ * gets, in the order of the schedule. */
+static Status
+order_tasks(struct engine *e, Ctx *ctx, const RankProgram *prog, struct lanes *lanes)
+{
+	int *first;
+	TRY(NEW(ctx, lanes->order, prog->n_tasks));
+	TRY(NEW(ctx, first, e->self->n_ranks + 2));
+	for (int t = 0; t < prog->n_tasks; t++)
+		first[reader_after(e, &prog->task[t]) + 1]++;
+	for (int r = 0; r <= e->self->n_ranks; r++)
+		first[r + 1] += first[r];
+	for (int t = 0; t < prog->n_tasks; t++)
+		lanes->order[first[reader_after(e, &prog->task[t])]++] = t;
+	return OK;
+}
+
 static Status
 connect_tasks(struct engine *e, struct plan *plan)
 {
@@ -116,6 +142,7 @@ connect_tasks(struct engine *e, struct plan *plan)
 		lanes->n_to += task->n_to;
 	}
 	sort_mirrors(lanes, prog->n_tasks);
+	TRY(order_tasks(e, ctx, prog, lanes));
 	plan->lanes = lanes;
 	return OK;
 }

@@ -16,6 +16,12 @@ answers(void *net, int to, const struct net_message *m, const void *payload)
 }
 
 static void
+resumed(void *net, int from)
+{
+	(void)net, (void)from;
+}
+
+static void
 is_told(void *context, const struct blink_error *err, int culprit)
 {
 	(void)context;
@@ -85,6 +91,36 @@ test_flags(struct engine *e, struct region_peer *mine, struct region_peer *befor
 	e->peer = NULL;
 }
 
+/* Rank 1 of 4 has blocks for all others, in the order of the schedule 0, 2, 3 and 2 again, and gets one. */
+static void
+test_order(struct engine *e)
+{
+	static const struct net_kind net = { .name = "none", .send = answers, .resume = resumed };
+	RankLane to[] = { { 0, 0, 0 }, { 2, 0, 1 }, { 3, 0, 2 }, { 2, 1, 3 } }, from = { 0, 0, 0 };
+	RankTask task[] = { { .ring = 0, .n_to = 1, .to = &to[0] }, { .ring = -1, .n_from = 1, .from = &from },
+		{ .ring = 1, .n_to = 1, .to = &to[1] }, { .ring = 2, .n_to = 1, .to = &to[2] },
+		{ .ring = 3, .n_to = 1, .to = &to[3] } };
+	static const int want[] = { 2, 4, 3, 0, 1 };
+	int peers[] = { 0, 2, 3 };
+	RankProgram prog = { .coll = ALLTOALL, .n_ranks = 4, .rank = 1, .n_tasks = 5, .task = task, .n_peers = 3,
+		.peer = peers, .lanes_max = 2 };
+	struct rank_state self = { .rank = 1, .n_ranks = 4, .net = &net };
+	struct peer peer[4] = { { 0 } };
+	struct plan plan = { .prog = &prog };
+	struct blink_error err = { 0 };
+	struct rank_state *before = e->self;
+	e->self = &self;
+	e->peer = peer;
+	ok(plan_connect(e, &plan, &err) == blinkSuccess, "a plan is connected");
+	ok(memcmp(plan.lanes->order, want, sizeof want) == 0,
+	    "what the next rank gets comes first, and so on around; of one rank in the order of the schedule");
+	for (int i = 0; i < 3; i++)
+		peer_close(&peer[peers[i]]);
+	ctx_free(&plan.ctx);
+	e->peer = NULL;
+	e->self = before;
+}
+
 int
 main(void)
 {
@@ -115,6 +151,7 @@ main(void)
 	ok(at != 0 && self.peer[1].gone_at == at && strcmp(self.peer[1].gone, "first") == 0, "the first reason stays");
 	test_places(&e, &mine);
 	test_flags(&e, &mine, &before);
+	test_order(&e);
 	rank_hears(&self, NULL, NULL);
 	engine_close(&e);
 	rank_close(&self);
