@@ -67,9 +67,10 @@ list_children(struct forest *f)
 	}
 }
 
-/* f->order: by the number of positions below, the fewest first, of equals the higher position first. */
+/* f->order: by the number of positions below, the fewest first, of equals the one that comes later after the root,
+ * around: where each position has a tree, they do not all begin with position 0. */
 static void
-sort_by_size(struct forest *f)
+sort_by_size(struct forest *f, int root)
 {
 	int n = f->shape->n;
 	for (int p = 0; p < n; p++)
@@ -81,8 +82,10 @@ sort_by_size(struct forest *f)
 		f->bucket[f->size[p] + 1]++;
 	for (int s = 1; s < n + 2; s++)
 		f->bucket[s] += f->bucket[s - 1];
-	for (int p = n - 1; p >= 0; p--)
+	for (int i = n - 1; i >= 0; i--) {
+		int p = (root + i) % n;
 		f->order[f->bucket[f->size[p]]++] = p;
+	}
 }
 
 /* f->order of the tree in f->parent: parents first, and of siblings the one with most below it, since it ends last.
@@ -97,7 +100,7 @@ sort_tree(struct forest *f)
 	}
 	list_children(f);
 	breadth_first(f, root);
-	sort_by_size(f);
+	sort_by_size(f, root);
 	list_children(f);
 	breadth_first(f, root);
 	return root;
