@@ -233,6 +233,7 @@ links_enter(struct run *run, int slot)
 		link->moved += (Wide)bytes * place[i].times;
 		look_ahead(run, link, bytes, place[i].times);
 	}
+	bytes += run->ask->p.header;
 	bytes -= pass_at_once(run, flow, bytes);
 	if (flow->head == NO_SLOT)
 		join_links(run, hop->flow);

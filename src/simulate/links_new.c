@@ -100,6 +100,7 @@ links_new(struct run *run)
 		run->link[l].level = UNBOUND;
 		run->link[l].left = work_of_link(run, l);
 		run->link[l].tokens = run->ask->p.burst;
+		run->link[l].first_queued = NO_SLOT;
 		run->link[l].to_move -= (double)run->ask->p.burst;
 		run->link[l].byte = (double)protocol_bytes(run->protocol, PS_PER_S) / (double)net->rate[l];
 	}

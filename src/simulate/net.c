@@ -222,8 +222,8 @@ net_new(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, struct net *out)
 	TRY(whole(ctx, plan, ask, &all));
 	*out = all;
 	/* Ranks that wait for each other's processors, or take from each other what a bucket has left, cannot be
-	 * simulated as one for all of a class. */
-	if (!ask->steps && ask->p.cores == 0 && ask->p.burst == 0)
+	 * simulated as one for all of a class; nor is it known of steps that wait for room. */
+	if (!ask->steps && ask->p.cores == 0 && ask->p.burst == 0 && !ask->p.in_order)
 		TRY(alike_find(ctx, &all, ask, &classes, &found));
 	struct folding f = { .ctx = ctx, .whole = &all, .ask = ask, .classes = &classes, .out = out };
 	if (found)

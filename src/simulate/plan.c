@@ -165,32 +165,52 @@ key_feeder(const SimHop *hop)
 	return hop->feeder;
 }
 
-/* Each rank begins with the segments whose root it is; of one root, those first in the file. Ranks that have the same
- * place in their blocks so have the same order. */
+/* Hops by their turns, which are below n; of equal ones the order stays. count: n + 1. */
+static void
+sort_by_turn(const SimPlan *plan, int n, int *count, int *order, int *sorted)
+{
+	memset(count, 0, (size_t)(n + 1) * sizeof *count);
+	for (int h = 0; h < plan->n_hops; h++)
+		count[plan->hop[h].turn + 1]++;
+	for (int t = 0; t < n; t++)
+		count[t + 1] += count[t];
+	for (int i = 0; i < plan->n_hops; i++)
+		sorted[count[plan->hop[order[i]].turn]++] = order[i];
+	memcpy(order, sorted, (size_t)plan->n_hops * sizeof *order);
+}
+
+/* Each rank begins with the segments whose root it is. Of one root, where blocks have paths of their own, it begins
+ * with those whose next rank comes after it, around, so that not all send to the same rank first; else those first in
+ * the file come first. Ranks that have the same place in their blocks so have the same order. */
 static Status
 order_issue(Ctx *ctx, SimPlan *plan)
 {
-	int n_ranks = plan->sched->topo->n_ranks, *first, *order, *end;
+	const Schedule *sched = plan->sched;
+	int n_ranks = sched->topo->n_ranks, *count, *order, *sorted, *end;
 	Blocks blocks;
-	TRY(blocks_find(ctx, plan->sched->topo, &blocks));
-	TRY(TEMP(ctx, first, n_ranks + 1));
-	TRY(TEMP(ctx, order, plan->n_hops));
+	TRY(blocks_find(ctx, sched->topo, &blocks));
+	TRY(TEMP(ctx, count, n_ranks + 1));
+	TRY(TEMP_EACH(ctx, plan->n_hops, order, sorted));
 	TRY(TEMP(ctx, end, n_ranks));
 	TRY(NEW(ctx, plan->first_issue, n_ranks + 1));
 	TRY(NEW(ctx, plan->issue, plan->n_hops));
 	for (int h = 0; h < plan->n_hops; h++) {
 		SimHop *hop = &plan->hop[h];
-		hop->turn = blocks_turns(&blocks, hop->src, plan->sched->segment[hop->segment].tree.root);
-		first[hop->turn + 1]++;
+		order[h] = h;
+		hop->turn = blocks_turns(&blocks, hop->src, hop->dst);
 		plan->first_issue[hop->src + 1] += hop->feeder < 0;
 	}
+	if (collective_demand(sched->coll, n_ranks, sched->root, 0).kind == DEMAND_PATH)
+		sort_by_turn(plan, n_ranks, count, order, sorted);
+	for (int h = 0; h < plan->n_hops; h++) {
+		SimHop *hop = &plan->hop[h];
+		hop->turn = blocks_turns(&blocks, hop->src, sched->segment[hop->segment].tree.root);
+	}
+	sort_by_turn(plan, n_ranks, count, order, sorted);
 	for (int r = 0; r < n_ranks; r++) {
-		first[r + 1] += first[r];
 		plan->first_issue[r + 1] += plan->first_issue[r];
 		end[r] = plan->first_issue[r];
 	}
-	for (int h = 0; h < plan->n_hops; h++)
-		order[first[plan->hop[h].turn]++] = h;
 	for (int i = 0; i < plan->n_hops; i++) {
 		SimHop *hop = &plan->hop[order[i]];
 		hop->turn = hop->feeder < 0 ? end[hop->src] - plan->first_issue[hop->src] : 0;

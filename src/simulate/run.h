@@ -104,14 +104,14 @@ time_at_rate(int64_t bytes, int64_t rate)
 Status sim_run_net(Ctx *ctx, const struct net *net, const SimAsk *ask, int64_t most, SimResult *out);
 
 /* A step that is under way at its sender, in slots that are used again. */
-typedef enum { STEP_STARTING, STEP_MOVING, STEP_ADDING } StepState;
+typedef enum { STEP_STARTING, STEP_QUEUED, STEP_MOVING, STEP_ADDING } StepState;
 
 enum { NO_SLOT = -1 };
 
 struct active {
 	Wide end;			/* what each weight of its flow has got when its bytes have moved */
 	int hop, step, cause;		/* cause: the step that let it begin */
-	int next;			/* the slot that ends next of its flow */
+	int next;			/* the slot that ends next of its flow; of what waits, that which is next */
 	StepState state;
 };
 
@@ -193,6 +193,7 @@ struct link_run {
 
 	int64_t since, busy;	/* since: something moves on it, or nothing does */
 	int64_t tokens;		/* bytes that it lets pass at once */
+	int first_queued, last_queued;	/* slots of steps that begin with it and wait for room; NO_SLOT: none does */
 	Wide moved;
 	double to_move, byte;	/* bytes whose move has not begun; ps that each of them takes at least */
 };
@@ -230,6 +231,7 @@ struct run {
 	int64_t n_begun;		/* steps */
 	int64_t n_starting;		/* start-ups that processors are at */
 	int first_late, last_late;	/* slots that wait for a processor; NO_SLOT: none does */
+	int n_queued;			/* steps that wait for room, `in_order` */
 	int64_t n_steps;		/* to simulate: of a folded net one for each class */
 	int64_t work;			/* since the last run_spend, in ns, about */
 	int64_t *chunks;		/* of each segment: their number */

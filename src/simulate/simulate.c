@@ -120,6 +120,46 @@ move_bytes(struct run *run, int slot)
 	return OK;
 }
 
+/* Its start-up is done. With `in_order` it waits behind those that wait for the same link. */
+static Status
+enter(struct run *run, int slot)
+{
+	const struct net *net = run->net;
+	if (!run->ask->p.in_order)
+		return move_bytes(run, slot);
+	const struct net_hop *hop = &net->hop[run->active[slot].hop];
+	struct link_run *link = &run->link[net->link_class[net->place[hop->first_place].link]];
+	run->active[slot].state = STEP_QUEUED;
+	run->active[slot].next = NO_SLOT;
+	*(link->first_queued == NO_SLOT ? &link->first_queued : &run->active[link->last_queued].next) = slot;
+	link->last_queued = slot;
+	run->n_queued++;
+	return OK;
+}
+
+/* The first of each queue moves if nothing is bounded by its link, and then the next, as long as any does: what one
+ * takes of a link is known after links have shared. */
+static Status
+advance_queues(struct run *run)
+{
+	for (bool any = run->n_queued > 0; any;) {
+		any = false;
+		for (int l = 0; l < run->net->n_links && run->n_queued > 0; l++) {
+			struct link_run *link = &run->link[l];
+			int slot = link->first_queued;
+			if (slot == NO_SLOT || link->n_bound > 0)
+				continue;
+			link->first_queued = run->active[slot].next;
+			run->n_queued--;
+			TRY(move_bytes(run, slot));
+			any = true;
+		}
+		if (any)
+			TRY(links_share(run));
+	}
+	return OK;
+}
+
 static int64_t
 start_up(const struct run *run)
 {
@@ -142,8 +182,10 @@ begin(struct run *run, int h, int cause)
 	hop->begun++;
 	hop->busy = true;
 	run->gpu[of->src].sending += of->feeder < 0;
-	if (wait == 0 || of->feeder >= 0)
+	if (of->feeder >= 0)
 		return move_bytes(run, slot);
+	if (wait == 0)
+		return enter(run, slot);
 	run->active[slot].state = STEP_STARTING;
 	if (run->ask->p.cores > 0 && run->n_starting == run->ask->p.cores) {
 		run->active[slot].next = NO_SLOT;
@@ -172,7 +214,7 @@ wake(struct run *run, int h, int cause)
 	int64_t ready = of->feeder >= 0 ? run->hop[of->feeder].moved : run->value[of->from].there;
 	if (hop->busy || hop->begun >= ready)
 		return OK;
-	if (of->feeder >= 0 || !run->ask->p.at_once)
+	if (of->feeder >= 0 || !(run->ask->p.at_once || run->ask->p.in_order))
 		return begin(run, h, cause);
 	hop->busy = true;
 	hop->cause = cause;
@@ -291,7 +333,7 @@ next_state(struct run *run, int slot)
 	int64_t wait = 0;
 	if (step->state == STEP_STARTING) {
 		TRY(start_late(run));
-		return move_bytes(run, slot);
+		return enter(run, slot);
 	}
 	if (step->state == STEP_ADDING)
 		return end_step(run, slot);
@@ -324,7 +366,7 @@ grant(struct run *run)
 	for (int i = 0; i < run->n_touched; i++) {
 		struct gpu_run *gpu = &run->gpu[run->touched[i]];
 		gpu->touched = false;
-		while (gpu->waiting.n > 0 && gpu->sending < run->ask->p.at_once) {
+		while (gpu->waiting.n > 0 && (!run->ask->p.at_once || gpu->sending < run->ask->p.at_once)) {
 			int64_t key = keys_pop(&gpu->waiting);
 			int turn = (int)(key & ((INT64_C(1) << TURN_BITS) - 1));
 			int h = run->net->issue[run->net->first_issue[run->touched[i]] + turn];
@@ -356,6 +398,7 @@ simulate(struct run *run)
 		} while (run_next_time(run, &time) && time == run->now);
 		TRY(grant(run));
 		TRY(links_share(run));
+		TRY(advance_queues(run));
 	}
 	run->out->time = run->now;
 	return OK;

@@ -81,6 +81,11 @@ extern const Names executor_names;
 	    "many as are wanted, and chunks that take least time", "of the machine") \
 	X(burst, "burst", 1, 0, LIMIT_MESSAGE, 0, 0, 0, \
 	    "bytes that a link lets pass at once after a rest, as a token bucket does", "of the network") \
+	X(header, "header", 1, 0, LIMIT_MESSAGE, 0, 0, 0, \
+	    "bytes that each step moves beside its data", "of the network") \
+	X(in_order, "in_order", 1, 0, 1, 0, 0, 0, \
+	    "1: of the steps of a GPU one has the first of its links, and the next begins to move once it leaves " \
+	    "room there, as a queue in order; 0: they share it", "of the network") \
 	X(by_memory, "by_memory", 1, 0, 1, 0, 0, 0, \
 	    "1: ranks share the memory of one server, not links: call, reduce, reduce_step, cores and what follows " \
 	    "count", \

@@ -44,6 +44,8 @@ class Simulation:
                      for l in self.links]
         self.events, self.moving, self.pushed = [], {}, 0
         self.sending = [0] * self.n
+        self.queued = {}  # by link, what waits for room on it
+        self.has_paths = schedule["collective"] in ("gather", "scatter", "alltoall")
         self.moved = [0] * len(self.links)
         self.sizes_of_blocks = self.blocks()
         self.make_edges(schedule)
@@ -140,9 +142,27 @@ class Simulation:
             return
         self.sending[e["src"]] += 1
         if step:
-            self.at(step * 1000, "move", e)
+            self.at(step * 1000, "enter", e)
+        else:
+            self.enter(e)
+
+    def enter(self, e):
+        if self.p["in_order"]:
+            self.queued.setdefault(e["links"][0], []).append(e)
         else:
             self.move(e)
+
+    def advance(self):
+        """The first that waits for each link with room moves, then links share, and the next may have room."""
+        rate = lambda s: s["level"] * s["edge"]["weight"]
+        while True:
+            used = {l: sum(rate(s) for s in self.moving.values() if s["edge"]["links"][0] == l) for l in self.queued}
+            ready = [those.pop(0) for l, those in self.queued.items() if those and used[l] < self.rate[l]]
+            if not ready:
+                return
+            for e in ready:
+                self.move(e)
+            self.share()
 
     def move(self, e):
         size = e["chunks"][e["begun"] - 1]
@@ -150,7 +170,7 @@ class Simulation:
         for l in e["links"]:
             self.moved[l] += size
         on_links = 2 * size if self.packets else size + math.ceil(size / 15) if self.lines else size
-        self.moving[id(e)] = {"edge": e, "left": Fraction(on_links * PS, e["weight"]),
+        self.moving[id(e)] = {"edge": e, "left": Fraction((on_links + self.p["header"]) * PS, e["weight"]),
                               "level": 0, "since": self.now, "end": None}
         for f in self.edges:
             if f["feeder"] is e and not f["busy"] and f["begun"] < f["feeder"]["bytes_begun"]:
@@ -237,10 +257,12 @@ class Simulation:
                 b in reversed(list(zip(self.sizes_of_blocks, self.sizes_of_blocks[1:])))]
 
     def grant(self):
-        """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks."""
-        ready = [(e["begun"], self.turns(e["src"], self.roots[e["tree"]]), i) for i, e in enumerate(self.edges)
+        """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks; of one
+        root, where trees are paths, with that to the rank after it."""
+        ready = [(e["begun"], self.turns(e["src"], self.roots[e["tree"]]),
+                  self.turns(e["src"], e["dst"]) if self.has_paths else 0, i) for i, e in enumerate(self.edges)
                  if not e["busy"] and not e["feeder"] and e["begun"] < self.complete(e)]
-        for _, _, i in sorted(ready):
+        for *_, i in sorted(ready):
             e = self.edges[i]
             if not self.p["at_once"] or self.sending[e["src"]] < self.p["at_once"]:
                 self.begin(e)
@@ -292,11 +314,12 @@ class Simulation:
                 while self.events and self.events[0][0] == self.now:
                     _, _, what, of = heapq.heappop(self.events)
                     if what != "call":
-                        {"move": self.move, "end": self.end, "arrive": self.arrive, "added": self.added}[what](*of)
+                        {"enter": self.enter, "end": self.end, "arrive": self.arrive, "added": self.added}[what](*of)
                     again = True
                 again |= self.add()
             self.grant()
             self.share()
+            self.advance()
         return self.last
 
 

@@ -296,14 +296,32 @@ takes "by two" 60.5 "$work/all.json"
 startups 12
 takes "by twelve" 10.75 "$work/all.json"
 # Links with buckets.
-shapes() {
-	echo "{\"host\": {\"at_once\": 0, \"call\": 0, \"step\": 0, \"latency\": {\"nvlink\": 0},
+shapes() { # PARAMETERS [AT_ONCE]
+	echo "{\"host\": {\"at_once\": ${2:-0}, \"call\": 0, \"step\": 0, \"latency\": {\"nvlink\": 0},
 		\"efficiency\": {\"nvlink\": 1}, $1}}" >"$work/p.json"
 }
 shapes '"burst": 400'
 takes "of 1000 bytes a bucket lets 400 pass at once" 0.6 "$work/chain2.json"
 takes "each link has one" 1.2 "$work/chain3.json"
 takes "in short chunks, too" 0.6 "$work/chain2.json" --chunk 100
+# Messages with headers.
+shapes '"header": 122'
+takes "1000 bytes and a header" 1.122 "$work/chain2.json"
+takes "each of ten chunks has one" 2.22 "$work/chain2.json" --chunk 100
+# Four GPUs: each sends to the next first, so that none gets from several at once.
+shapes '"reduce": 0' 1
+takes "an alltoall goes around" 0.75 "$work/all.json"
+# A root of two: its second message moves once the first has.
+"$blinkc" -q --synthetic "gpu:4 switch:1" -c broadcast -a knomial -o "$work/two.json"
+shapes '"in_order": 0'
+takes "two messages share the way out of a root, and who forwards waits" 3 "$work/two.json" --chunk 1000
+shapes '"in_order": 1'
+takes "in order one comes after the other" 2 "$work/two.json" --chunk 1000
+echo '{"host": {"at_once": 0, "in_order": 1, "header": 122}}' >"$work/p.json"
+for s in all two pcie chain3; do
+	same "messages in order, $s" --executor host --parameters "$work/p.json" --chunk 2K --size 1000,30000 \
+		"$work/$s.json"
+done
 
 # ---- parameters from measured times ----
 
