@@ -38,12 +38,12 @@ NOMINAL = 25  # GB/s: a link of this rate gets --mbit
 class Lab:
     """Namespaces and links of a topology, until it is closed."""
 
-    def __init__(self, topology, mbit, links, burst="64kb"):
+    def __init__(self, topology, mbit, links, burst="64kb", queue="100ms"):
         self.prefix, self.namespaces, self.scale = f"b{os.getpid()}{links[0]}", [], mbit / NOMINAL
         capacity = {c["name"]: c.get("capacity") for c in topology.get("classes", [])}
         node = topology["nodes"][0]
         self.gpus = [gpu["id"] for gpu in node["gpus"]]
-        self.classes, self.links, self.burst = links, {}, burst
+        self.classes, self.links, self.burst, self.queue = links, {}, burst, queue
         for link in topology["links"]:
             if link["class"] not in links.split(","):
                 continue
@@ -68,7 +68,7 @@ class Lab:
 
     def shape(self, vertex, device, rate):
         self.inside(vertex, "tc", "qdisc", "add", "dev", device, "root", "tbf", "rate",
-                    f"{round(rate * self.scale * 1000)}kbit", "burst", self.burst, "latency", "100ms")
+                    f"{round(rate * self.scale * 1000)}kbit", "burst", self.burst, "latency", self.queue)
 
     def join(self, a, b):
         """A virtual link between two vertices; the names of its ends."""

@@ -39,13 +39,17 @@ NEAR = 1.15
 BURST = "1600"  # what a link lets pass at once after a rest: a packet, as real links have no such bucket
 CHOICE = 1.10  # a choice that is slower than the fastest by more is a bad one
 COLLECTIVES = "allreduce,broadcast,allgather,reducescatter,reduce,gather,scatter,alltoall"
-SIZES = "1K,4K,16K,64K,256K,1M,4M,16M,64M"
+SIZES = {"memory": "1K,4K,16K,64K,256K,1M,4M,16M,64M", "links": "1K,4K,16K,64K,256K,1M"}
+RANKS = {"memory": "2,3,4,5,6,7,8", "links": "2,3,4,5,8"}
 ALGORITHMS = ("trees,onehop,threephase,ring,shared-ring,reducescatter-allgather,chain,direct,knomial,"
               "double-binary-tree,scatter-allgather,halving-doubling,recursive-doubling,bruck,hierarchical-ring,bine")
+QUEUE = "4s"  # of a link: no packet is lost
+FRAME = 56  # what libblink sends before the data of a message
 # Where the search of blinkc fit begins. Over a network a message is on its way while the next begins: a link has one
-# after the other. Adding is beside that.
+# after the other. Adding is beside that. A message's last packet is not full: its headers come to those of full ones.
 FIRST = {"memory": {"by_memory": 1, "call": 0.2, "reduce": 150},
-         "links": {"call": 5, "step": 20, "at_once": 2, "reduce": 0, "by_length": 1, "burst": int(BURST),
+         "links": {"call": 5, "step": 20, "at_once": 64, "reduce": 0, "by_length": 1, "burst": int(BURST),
+                   "in_order": 1, "header": FRAME + links.HEADERS + links.ETHERNET,
                    "efficiency": {"nvlink": links.GOODPUT}, "latency": {"nvlink": 20}}}
 
 Point = collections.namedtuple("Point", "ranks collective algorithm size")
@@ -117,6 +121,13 @@ def awake(args):
         for process in waiting:
             process.kill()
             process.wait()
+
+
+def spent():
+    """Seconds that processors have worked, and that they have been there."""
+    with open("/proc/stat") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    return [seconds / os.sysconf("SC_CLK_TCK") for seconds in (sum(ticks) - ticks[3] - ticks[4], sum(ticks))]
 
 
 def quartile(took):
@@ -261,7 +272,7 @@ def open_lab(build, args, n, folder):
     subprocess.run([f"{build}/blinkc", "topology", "-q", "--synthetic", f"gpu:{n} switch:{args.rate}", "-o", path],
                    check=True)
     with open(path) as file:
-        lab = links.Lab(json.load(file), 8000 * links.NOMINAL, "nvlink", BURST)  # Mbit/s of GB/s
+        lab = links.Lab(json.load(file), 8000 * links.NOMINAL, "nvlink", BURST, QUEUE)  # Mbit/s of GB/s
     try:
         lab.open()
     except RuntimeError:
@@ -273,11 +284,11 @@ def open_lab(build, args, n, folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("transport", nargs="?", choices=("memory", "links"), default="memory")
-    parser.add_argument("--ranks", default="2,3,4,5,6,7,8")
+    parser.add_argument("--ranks", help=f"{RANKS['memory']}; of links {RANKS['links']}")
     parser.add_argument("--collectives", default=COLLECTIVES)
     parser.add_argument("--algorithms", default=ALGORITHMS)
-    parser.add_argument("--sizes", default=SIZES)
-    parser.add_argument("--rate", type=float, default=0.025, help="GB/s of a link; 0.025, which is 200 Mbit/s")
+    parser.add_argument("--sizes", help=f"{SIZES['memory']}; of links {SIZES['links']}")
+    parser.add_argument("--rate", type=float, default=0.003125, help="GB/s of a link; 0.003125, which is 25 Mbit/s")
     parser.add_argument("--times", type=int, default=15, help="calls of a process; 15")
     parser.add_argument("--repeat", type=int, default=3, help="processes; 3")
     parser.add_argument("--fit-every", type=int, default=5, help="blinkc fit gets every N-th schedule; 5")
@@ -287,6 +298,7 @@ def main():
     parser.add_argument("--worst", type=int, default=10, help="points that are printed")
     parser.add_argument("--want", type=float, default=0, help="exit status 1 if fewer %% are within 15 %%")
     args = parser.parse_args()
+    args.ranks, args.sizes = args.ranks or RANKS[args.transport], args.sizes or SIZES[args.transport]
     build = os.environ.get("BUILD", "build")
     needs = ["chrt", "taskset"] + (["ip", "tc"] if args.transport == "links" else [])
     missing = [name for name in needs if not shutil.which(name)]
@@ -297,11 +309,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # the networks end, too
     with tempfile.TemporaryDirectory() as folder:
         try:
-            plans = {n: schedules(build, args, n, folder) for n in map(int, args.ranks.split(","))}
+            plans, before = {n: schedules(build, args, n, folder) for n in map(int, args.ranks.split(","))}, spent()
             points = kept(args.kept) if args.kept else measure(
                 args, build, plans, lambda n: open_lab(build, args, n, folder) if args.transport == "links" else None)
             print(f"# {args.transport}: {os.cpu_count()} processors, the lower quartile of {args.times} calls or "
                   f"fewer, the least of {args.repeat} processes")
+            if not args.kept and args.transport == "links":
+                worked, there = (after - first for after, first in zip(spent(), before))
+                print(f"# links of {8000 * args.rate:g} Mbit/s; processors were busy for {100 * worked / there:.0f} % of the time")
             got = report(args, points, predict(build, plans, points, fit(args, build, plans, points, folder)))
         except RuntimeError as error:
             print(f"failed: {error}")
