@@ -257,8 +257,8 @@ class Simulation:
                 b in reversed(list(zip(self.sizes_of_blocks, self.sizes_of_blocks[1:])))]
 
     def grant(self):
-        """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks; of one
-        root, where trees are paths, with that to the rank after it."""
+        """Of one chunk, each rank begins with the trees whose root it is, and goes on to those of the next ranks; of
+        one root, where trees are paths, with that to the rank after it."""
         ready = [(e["begun"], self.turns(e["src"], self.roots[e["tree"]]),
                   self.turns(e["src"], e["dst"]) if self.has_paths else 0, i) for i, e in enumerate(self.edges)
                  if not e["busy"] and not e["feeder"] and e["begun"] < self.complete(e)]
