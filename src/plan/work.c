@@ -1,4 +1,4 @@
-/* Estimates of what packers take. Their factors are from times, beside which tests/bench/estimates.py prints them. What
+/* Estimates of what packers take. Their factors are from times, beside which tests/bench/packers.py prints them. What
  * a packer takes differs by an order of magnitude, as it may end at once: an estimate is of the slow ones. */
 #include "plan/work.h"
 
