@@ -43,11 +43,12 @@ Status pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collec
 Status pack_parents(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
 /* An allreduce at the bound, or within the tolerance of it as above, over full-duplex links, where each rank has one,
- * to a switch, and these links limit the rate (children.c): trees enter the ranks at a switch once.
+ * to a switch, and these links limit the rate (children.c): trees enter the ranks at a switch once, and have a unit of
+ * the rate each.
  * bound: a partition of the ranks into single ones.
- * *out: NULL: other machines, more than half of the ranks at one of several switches, a rate of too many units, trees
- * of too many edges, or the switches between have too little. Random: none. Cost: each edge of each tree, and of each
- * tree a search through the switches for each one at which ranks have children elsewhere: 1 s for 4096 ranks.
+ * *out: NULL: other machines, more than half of the ranks at one of several switches, a rate of so many units that
+ * trees have too many edges, or the switches between have too little. Random: none. Cost: each edge of each tree, and
+ * of each tree a search through the switches for each one at which ranks have children elsewhere: 1 s for 4096 ranks.
  * From: the degrees of trees (Senior 1951); the trees are ours. */
 Status pack_children(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 
