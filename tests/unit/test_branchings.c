@@ -52,18 +52,23 @@ join_both(struct machine *m, int a, int b, int capacity)
 	join(m, b, a, capacity);
 }
 
+/* Without links. */
+static void
+clear(struct machine *m, int n, int switches)
+{
+	m->topo = (Topology){ .name = "machine", .n_nodes = 1, .n_ranks = n, .n_vertices = n + switches,
+		.vertex = m->vertex, .link = m->link };
+	for (int v = 0; v < n + switches; v++)
+		m->vertex[v] = v < n ? (Vertex){ .id = "v", .kind = VERTEX_GPU, .node = 0 }
+		    : (Vertex){ .id = "v", .kind = VERTEX_SWITCH, .node = -1 };
+}
+
 /* Neighbours of earlier ranks both ways, and other links: of capacities that differ, or all of one. */
 static Status
 make(Ctx *ctx, struct machine *m, int n)
 {
 	int widest = below(2) ? 1 : 7;
-	memset(&m->topo, 0, sizeof m->topo);
-	for (int v = 0; v < n; v++)
-		m->vertex[v] = (Vertex){ .id = "v", .kind = VERTEX_GPU, .node = 0 };
-	m->topo.name = "machine";
-	m->topo.n_ranks = m->topo.n_vertices = n;
-	m->topo.vertex = m->vertex;
-	m->topo.link = m->link;
+	clear(m, n, 0);
 	for (int v = 1; v < n; v++) {
 		int u = below(v);
 		join(m, u, v, 1 + below(widest));
@@ -268,6 +273,13 @@ check_machine(int machine)
 	ctx_free(&ctx);
 }
 
+static Status
+bound_of(Ctx *ctx, const struct machine *m, Collective coll, int root, Symmetry **none, Bound *bound)
+{
+	TRY(topo_symmetry(ctx, &m->topo, -1, SYMMETRY_NONE, none));
+	return bound_compute(ctx, &m->topo, *none, coll, root, bound);
+}
+
 /* ---- switches ---- */
 
 /* Each GPU is on a switch, and some on others, too, or on each other; the switches are a tree. even: as much capacity
@@ -276,16 +288,7 @@ static Status
 make_switched(Ctx *ctx, struct machine *m, int n, bool even)
 {
 	int widest = below(3) ? 7 : 1, switches = 1 + below(n / 2 < 6 ? n / 2 : 6);
-	memset(&m->topo, 0, sizeof m->topo);
-	for (int v = 0; v < n + switches; v++)
-		m->vertex[v] = v < n ? (Vertex){ .id = "v", .kind = VERTEX_GPU, .node = 0 }
-		    : (Vertex){ .id = "v", .kind = VERTEX_SWITCH, .node = -1 };
-	m->topo.name = "machine";
-	m->topo.n_nodes = 1;
-	m->topo.n_ranks = n;
-	m->topo.n_vertices = n + switches;
-	m->topo.vertex = m->vertex;
-	m->topo.link = m->link;
+	clear(m, n, switches);
 	for (int w = 1; w < switches; w++)
 		join_both(m, n + below(w), n + w, 1 + below(3 * widest));
 	for (int v = 0; v < n; v++)
@@ -328,8 +331,7 @@ check_switched(int machine, int n, bool even, int *missed)
 	Bound bound;
 	Frac rate, part;
 	ctx_init(&ctx);
-	if (make_switched(&ctx, &m, n, even) != OK || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
-	    || bound_compute(&ctx, &m.topo, none, coll, ask.root, &bound) != OK
+	if (make_switched(&ctx, &m, n, even) != OK || bound_of(&ctx, &m, coll, ask.root, &none, &bound) != OK
 	    || !frac_div(bound.rate, (Frac){ collective_shares(coll, n), 1 }, &part))
 		exit(1);
 	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && (pack || !even), machine, coll,
@@ -352,8 +354,7 @@ static Status
 make_duplex(Ctx *ctx, struct machine *m, int n)
 {
 	int widest = below(2) ? 1 : 7;
-	TRY(make(ctx, m, n));
-	m->topo.n_links = 0;
+	clear(m, n, 0);
 	for (int v = 1; v < n; v++)
 		join_both(m, below(v), v, 1 + below(widest));
 	for (int more = below(2 * n); more > 0; more--)
@@ -415,8 +416,7 @@ check_oriented(int machine, bool direct)
 	Ctx ctx;
 	ctx_init(&ctx);
 	if ((direct ? make_duplex(&ctx, &m, n) : make_switched(&ctx, &m, n, true)) != OK
-	    || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
-	    || bound_compute(&ctx, &m.topo, none, ALLREDUCE, -1, &bound) != OK)
+	    || bound_of(&ctx, &m, ALLREDUCE, -1, &none, &bound) != OK)
 		exit(1);
 	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && pack, machine, ALLREDUCE,
 	    direct ? "there is a packing over direct links" : "there is a packing with switches");
@@ -438,16 +438,12 @@ check_oriented(int machine, bool direct)
 static Status
 make_fabric(Ctx *ctx, struct machine *m, int n, bool narrow)
 {
-	int homes = below(4) ? 3 + below(3) : 1;
-	TRY(make_switched(ctx, m, n, true));
-	m->topo.n_vertices = n + 6;
-	m->topo.n_links = 0;
-	for (int w = n; w < n + 6; w++)
-		m->vertex[w] = (Vertex){ .id = "v", .kind = VERTEX_SWITCH, .node = -1 };
+	int leaves = below(4) ? 3 + below(3) : 1;
+	clear(m, n, 6);
 	for (int v = 0; v < n; v++)
-		join_both(m, v, n + v % homes, 2);
+		join_both(m, v, n + v % leaves, 2);
 	for (int w = 0; w < 5; w++)
-		join_both(m, n + w, n + 5, narrow ? 1 : n / homes + 3 + below(9));
+		join_both(m, n + w, n + 5, narrow ? 1 : n / leaves + 3 + below(9));
 	return topo_index(ctx, &m->topo);
 }
 
@@ -465,8 +461,7 @@ check_children(int machine)
 	Bound bound;
 	Ctx ctx;
 	ctx_init(&ctx);
-	if (make_fabric(&ctx, &m, n, narrow) != OK || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
-	    || bound_compute(&ctx, &m.topo, none, ALLREDUCE, -1, &bound) != OK
+	if (make_fabric(&ctx, &m, n, narrow) != OK || bound_of(&ctx, &m, ALLREDUCE, -1, &none, &bound) != OK
 	    || pack_children(&ctx, &m.topo, &bound, &ask, &pack) != OK)
 		exit(1);
 	ok(pack || narrow, machine, ALLREDUCE, "numbers of children give a packing");
@@ -491,8 +486,7 @@ check_unequal(int machine, int *reached, int *missed)
 	Frac rate;
 	Ctx ctx;
 	ctx_init(&ctx);
-	if (make(&ctx, &m, n) != OK || topo_symmetry(&ctx, &m.topo, -1, SYMMETRY_NONE, &none) != OK
-	    || bound_compute(&ctx, &m.topo, none, ALLREDUCE, -1, &bound) != OK
+	if (make(&ctx, &m, n) != OK || bound_of(&ctx, &m, ALLREDUCE, -1, &none, &bound) != OK
 	    || pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) != OK
 	    || pack_exact(&ctx, &m.topo, none, &bound, NULL, &ask, &best, &proof) != OK)
 		exit(1);
