@@ -329,19 +329,13 @@ lay_track(struct round *r, struct track *out, const RankLane *lane, const RankTa
 	give_stream(r, &wanted, out);
 }
 
-static int64_t
-floor_mul(Frac f, int64_t n)
-{
-	return (int64_t)((Wide)f.num * n / f.den);
-}
-
 static void
 lay_out(struct round *r, const RankTask *task, struct errand *out)
 {
 	const Extent *x = &r->call->plan->prog->extent[task->extent];
 	const struct gpu_call *p = r->p;
 	int64_t part = x->part > 0 ? p->part_end[x->part - 1] : 0, n = p->part_end[x->part] - part;
-	int64_t first = floor_mul(x->begin, n), length = floor_mul(x->end, n) - first;
+	int64_t first = frac_floor_mul(x->begin, n), length = frac_floor_mul(x->end, n) - first;
 	*out = (struct errand){ .bytes = length * p->size, .n_to = task->n_to, .hops = task->hops,
 	    .n_chunks = (int)((length + r->sizes->chunk - 1) / r->sizes->chunk) };
 	if (task->own)

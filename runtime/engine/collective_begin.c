@@ -21,12 +21,6 @@ enum {
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static int64_t
-floor_mul(Frac f, int64_t n)
-{
-	return (int64_t)((Wide)f.num * n / f.den);
-}
-
 /* part_end: elements of a block at which each part ends. */
 static int
 choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end, struct blink_error *err)
@@ -35,7 +29,7 @@ choose_chunk(struct engine *e, const struct call *call, const int64_t *part_end,
 	int64_t longest = 0, size = (int64_t)e->size, rings = prog->rings_max ? prog->rings_max : 1;
 	for (int i = 0; i < prog->n_parts; i++) {
 		int64_t n = part_end[i] - (i > 0 ? part_end[i - 1] : 0);
-		int64_t segment = floor_mul(prog->longest[i], n) + 1;
+		int64_t segment = frac_floor_mul(prog->longest[i], n) + 1;
 		longest = segment > longest ? segment : longest;
 	}
 	int64_t asked = e->self->chunk_bytes;
@@ -112,8 +106,8 @@ place_task(const struct engine *e, const struct call *call, struct plan_task *t,
 		part_end = uneven_end;
 	}
 	int64_t part = x->part > 0 ? part_end[x->part - 1] : 0, n = part_end[x->part] - part;
-	t->first = part + floor_mul(x->begin, n);
-	t->n = part + floor_mul(x->end, n) - t->first;
+	t->first = part + frac_floor_mul(x->begin, n);
+	t->n = part + frac_floor_mul(x->end, n) - t->first;
 	t->chunk = 0;
 	t->each = e->chunks ? pace_share(e, t->n, call->uneven) : e->chunk;
 	t->n_chunks = (t->n + t->each - 1) / t->each;

@@ -155,6 +155,12 @@ frac_floor_mul(Frac a, int64_t n)
 	return (int64_t)((Wide)a.num * n / a.den);
 }
 
+int64_t
+frac_floor_div(Frac a, Frac b)
+{
+	return (int64_t)((Wide)a.num * b.den / ((Wide)a.den * b.num));
+}
+
 double
 frac_double(Frac a)
 {

@@ -37,6 +37,7 @@ bool frac_fits(Frac a);			/* the numerator has no more than 63 bits: it can be i
 Frac frac_whole_above(Frac a);		/* the least whole number that is no less; a >= 0 */
 int frac_cmp(Frac a, Frac b);		/* below, at or above 0, exactly */
 int64_t frac_floor_mul(Frac a, int64_t n);	/* floor(a * n) for 0 <= a <= 1, n >= 0 */
+int64_t frac_floor_div(Frac a, Frac b);	/* floor(a / b) for a >= 0, b > 0 of 63 bits each, as rates */
 double frac_double(Frac a);
 
 /* Compare a/b with c/d: a, c >= 0, b, d > 0, in any terms. */

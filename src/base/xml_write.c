@@ -193,14 +193,6 @@ xml_attribute_gb(XmlWriter *w, const char *name, Frac bytes)
 }
 
 void
-xml_attribute_us(XmlWriter *w, const char *name, int64_t ns)
-{
-	Text number = { 0 };
-	text_us(&number, ns);
-	put_number(w, name, &number);
-}
-
-void
 xml_text(XmlWriter *w, const char *string)
 {
 	put_escaped(w, string, true);

@@ -26,7 +26,6 @@ void xml_end(XmlWriter *w);
 void xml_attribute(XmlWriter *w, const char *name, const char *value);	/* NULL: none */
 void xml_attribute_int(XmlWriter *w, const char *name, int value);
 void xml_attribute_gb(XmlWriter *w, const char *name, Frac bytes);	/* as text_gb */
-void xml_attribute_us(XmlWriter *w, const char *name, int64_t ns);	/* as text_us */
 
 /* An attribute of several texts; NULL ends them. */
 void xml_attribute_joined(XmlWriter *w, const char *name, const char *const *part);

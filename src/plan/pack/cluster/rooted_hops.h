@@ -52,9 +52,6 @@ rooted_part(const struct rooted *p, int rank, int tree)
 	return &p->part[(size_t)rank * (size_t)p->n_trees + (size_t)tree];
 }
 
-/* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
-int64_t rooted_fitting(const struct rooted *p, int64_t capacity);
-
 /* Hops of p->n_trees trees, all of which have room. *good: false: there are none. */
 Status rooted_list_hops(struct rooted *p, bool *good);
 

@@ -298,13 +298,6 @@ try_denominator(struct mirrored *f, int den, int64_t need, int64_t most)
 	}
 }
 
-/* floor(a / b) */
-static int64_t
-quotient(Frac a, Frac b)
-{
-	return (int64_t)((Wide)a.num * b.den / ((Wide)a.den * b.num));
-}
-
 static void
 try_denominators(struct mirrored *f, Frac target, Frac optimum, int *den)
 {
@@ -312,7 +305,7 @@ try_denominators(struct mirrored *f, Frac target, Frac optimum, int *den)
 	for (int d = 1; d <= max_det[f->k] && !f->found && !f->exhausted; d++) {
 		if (!frac_make(topo_link_unit(f->all.topo), d, &unit))
 			return;
-		int64_t most = quotient(optimum, unit), need = quotient(target, unit);
+		int64_t most = frac_floor_div(optimum, unit), need = frac_floor_div(target, unit);
 		if ((Wide)need * unit.num * target.den < (Wide)target.num * unit.den)
 			need++;
 		try_denominator(f, d, need, most);

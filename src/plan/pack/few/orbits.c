@@ -5,26 +5,20 @@
  * and takes n to r is added, if there is any. Of a DGX-1P, 4 generate all 48. */
 #include "plan/pack/few/orbits.h"
 
+#include "base/disjoint.h"
+
 struct symmetries {
 	struct trees *t;
 	int64_t between[TREES_RANKS][TREES_RANKS];	/* capacity from a rank to another */
 	int image[TREES_RANKS], point[TREES_RANKS];	/* point: orbits of the ranks, as sets */
 };
 
-/* Disjoint sets: each leads to the first of its set. */
-static int
-first_of(int *set, int a)
-{
-	while (set[a] != a)
-		a = set[a] = set[set[a]];
-	return a;
-}
-
+/* Each leads to the first of its set. */
 static void
 join(int *set, int a, int b)
 {
-	a = first_of(set, a);
-	b = first_of(set, b);
+	a = set_root(set, a);
+	b = set_root(set, b);
 	if (a < b)
 		set[b] = a;
 	else
@@ -134,7 +128,7 @@ trees_orbits(struct trees *t)
 			for (int m = 0; m < v; m++)
 				s.image[m] = m;
 			s.image[v] = r;
-			if (first_of(s.point, v) != first_of(s.point, r) && is_alike(&s, v, r) && complete(&s, v + 1))
+			if (set_root(s.point, v) != set_root(s.point, r) && is_alike(&s, v, r) && complete(&s, v + 1))
 				use_symmetry(&s);
 		}
 	finish(t->orbit, t->n);

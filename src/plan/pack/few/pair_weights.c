@@ -65,13 +65,6 @@ weigh(struct weigher *s, int j, int remaining, int most)
 	}
 }
 
-/* floor(a / b) */
-static int64_t
-quotient(Frac a, Frac b)
-{
-	return (int64_t)((Wide)a.num * b.den / ((Wide)a.den * b.num));
-}
-
 static void
 weigh_in(struct weigher *s, int den, const struct pair_goal *goal)
 {
@@ -91,7 +84,7 @@ weigh_in(struct weigher *s, int den, const struct pair_goal *goal)
 		s->all = false;
 		return;
 	}
-	int64_t most = quotient(goal->top, unit), need = quotient(goal->target, unit);
+	int64_t most = frac_floor_div(goal->top, unit), need = frac_floor_div(goal->target, unit);
 	if (goal->above || (Wide)need * unit.num * goal->target.den < (Wide)goal->target.num * unit.den)
 		need++;
 	for (int64_t units = most; units >= need && units >= s->k && s->left > 0; units--) {

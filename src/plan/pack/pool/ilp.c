@@ -286,13 +286,6 @@ selected(const struct ilp *p, Packing **out)
 	return OK;
 }
 
-/* floor(a / b) of rates */
-static int64_t
-floor_units(Frac a, Frac b)
-{
-	return (int64_t)((Wide)a.num * b.den / ((Wide)a.den * b.num));
-}
-
 /* One unit: *out, if there is a solution. False in *fine: the unit is too fine to be tried. */
 static Status
 try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
@@ -304,11 +297,11 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 		*fine = false;
 		return OK;
 	}
-	*fine = frac_div(base, (Frac){ parts, 1 }, &p->unit) && floor_units(p->top, p->unit) <= LIMIT_ILP_UNITS;
+	*fine = frac_div(base, (Frac){ parts, 1 }, &p->unit) && frac_floor_div(p->top, p->unit) <= LIMIT_ILP_UNITS;
 	if (!*fine)
 		return OK;
-	p->most = floor_units(p->top, p->unit);
-	p->need = floor_units(p->target, p->unit);
+	p->most = frac_floor_div(p->top, p->unit);
+	p->need = frac_floor_div(p->target, p->unit);
 	if (!frac_mul(p->unit, (Frac){ p->need, 1 }, &reached) || frac_cmp(reached, p->target) < 0)
 		p->need++;
 	if (p->need > p->most || p->most < 1 || (parts == 1 && p->need > p->most_trees))
@@ -371,7 +364,7 @@ pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack,
 	TRY(ilp_new(ctx, topo, optimum, pack, ask, most_trees, cells, &p));
 	/* Where one link is too fine a unit, units are fractions of the optimum instead. */
 	Frac base = (Frac){ topo_link_unit(topo), 1 };
-	if (floor_units(p.top, base) > LIMIT_ILP_UNITS / 4)
+	if (frac_floor_div(p.top, base) > LIMIT_ILP_UNITS / 4)
 		base = p.top;
 	for (int parts = 2; !few && fine && *cells > 0; parts++)
 		TRY(try_unit(&p, base, parts, &few, &fine));
