@@ -316,8 +316,8 @@ def main():
                   f"fewer, the least of {args.repeat} processes")
             if not args.kept and args.transport == "links":
                 worked, there = (after - first for after, first in zip(spent(), before))
-                print(f"# links of {8000 * args.rate:g} Mbit/s; processors were busy for {100 * worked / there:.0f} % of "
-                      "the time")
+                print(f"# links of {8000 * args.rate:g} Mbit/s; processors were busy for {100 * worked / there:.0f} % "
+                      "of the time")
             got = report(args, points, predict(build, plans, points, fit(args, build, plans, points, folder)))
         except RuntimeError as error:
             print(f"failed: {error}")

@@ -28,8 +28,7 @@
  *
  * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
  * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). An allreduce then has
- * the trees of an allgather, turned back (unequal_lengths.c), or such trees of one length (unequal_slots.c). Of one
- * over more ranks than a schedule may have trees, two ranks have a hub, or three. */
+ * the trees of an allgather, turned back (unequal_lengths.c), or such trees of one length (unequal_slots.c). */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_slots.h"
 
@@ -37,8 +36,7 @@
 #include <string.h>
 
 enum {
-	WEIGHT_BITS = 60,
-	MOST_EACH = 3		/* ranks of a hub, where a tree of each has more edges than a schedule may have */
+	WEIGHT_BITS = 60
 };
 
 /* ---- weights ---- */
@@ -52,26 +50,6 @@ multiply(int64_t a, int64_t b, int64_t *out)
 		return false;
 	*out = (int64_t)product;
 	return true;
-}
-
-/* One hub for p->each ranks of a server, the first of them. */
-static Status
-merge_hubs(struct plan *p)
-{
-	int *at, *left, kept = 0;
-	TRY(TEMP_EACH(p->ctx, p->c.n_servers, at, left));
-	for (int h = 0; h < p->n_hubs; h++) {
-		int s = p->hub[h].server;
-		if (left[s]-- > 0) {
-			p->hub[at[s]].length++;
-			continue;
-		}
-		left[s] = p->each - 1;
-		at[s] = kept;
-		p->hub[kept++] = p->hub[h];
-	}
-	p->n_hubs = kept;
-	return OK;
 }
 
 /* Each rank; of an allreduce, turned, with the lengths that this takes. */
@@ -95,7 +73,7 @@ hub_each_rank(struct plan *p, bool *good)
 	for (int v = 0; v < n && p->coll == ALLREDUCE; v++)
 		if (p->hub[v].uplink >= 0)
 			p->hub[p->n_hubs++] = p->hub[v];
-	return p->each > 1 ? merge_hubs(p) : OK;
+	return OK;
 }
 
 static int64_t
@@ -528,9 +506,8 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 	TRY(pack_hubs(&p, bound, &pack));
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
 	bool whole = pack && p.whole;
-	int most = !whole ? 1 : coll == ALLREDUCE ? MOST_EACH : 0;
-	for (int each = 1; each <= most && !proof.reached; each++) {
-		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .each = each };
+	if (!proof.reached && (!whole || coll == ALLREDUCE)) {
+		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true };
 		TRY(pack_hubs(&more, bound, &other));
 		pack = is_faster(other, pack, coll, topo->n_ranks) ? other : pack;
 		pack_note_reached(pack, coll, topo->n_ranks, &proof);
@@ -558,7 +535,7 @@ pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slo
 Status
 pack_unequal_even(Ctx *ctx, const Topology *topo, const Bound *bound, Packing **out)
 {
-	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLREDUCE, .copies = true, .each = 1, .even = true };
+	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLREDUCE, .copies = true, .even = true };
 	return pack_hubs(&p, bound, out);
 }
 

@@ -30,7 +30,6 @@ struct quotas {
 	int64_t *out;		/* room of each uplink of the hubs */
 	bool *taken;		/* hub * n_ranks + rank: it enters there */
 	int *n_copies;		/* of each hub */
-	bool *divided;		/* of each hub: a copy has a part of it alone */
 };
 
 static int64_t
@@ -70,7 +69,7 @@ list_hubs(struct quotas *q)
 	TRY(TEMP(p->ctx, q->hub_of, n));
 	TRY(TEMP(p->ctx, q->first_hub, n_servers + 1));
 	TRY(TEMP(p->ctx, q->hub, p->n_hubs));
-	TRY(TEMP_EACH(p->ctx, p->n_hubs, q->n_copies, q->divided));
+	TRY(TEMP(p->ctx, q->n_copies, p->n_hubs));
 	memset(q->hub_of, -1, (size_t)n * sizeof *q->hub_of);
 	for (int h = 0; h < p->n_hubs; h++) {
 		q->all += p->hub[h].length;
@@ -269,7 +268,6 @@ add_copy(struct quotas *q, int h, int own, int uplink, int64_t weight)
 	p->first_copy[h] = p->n_copies++;
 	q->taken[(size_t)h * (size_t)p->topo->n_ranks + (size_t)p->c.uplink[p->leaf_side][uplink].rank] = true;
 	q->n_copies[h]++;
-	q->divided[h] |= weight < end;
 	q->quota[uplink] -= weight;
 	q->out[own] -= weight;
 	return OK;
@@ -305,20 +303,19 @@ hub_over(const struct quotas *q, int own, int uplink, int64_t length, bool relay
 	return best;
 }
 
-/* The uplink with most room for copies of at least this weight, or with just this beyond whole trees. *h: of what
- * hub. */
+/* The uplink with most room for copies, with just this beyond whole trees; 0: with any. *h: of what hub. */
 static int
-widest_out(const struct quotas *q, int uplink, int64_t weight, bool exact, bool relays, int *h)
+widest_out(const struct quotas *q, int uplink, int64_t weight, bool relays, int *h)
 {
 	const struct plan *p = q->p;
-	int64_t best = weight > 0 && !exact ? weight - 1 : 0;
+	int64_t best = 0;
 	int own = -1, n = p->c.n_uplinks[p->hub_side];
 	for (int i = 0; i < n; i++) {
 		int o = (uplink + 1 + i) % n;
 		if (q->out[o] <= best || !unequal_joined(p, o, uplink))
 			continue;
 		int hub = hub_over(q, o, uplink, weight, relays);
-		if (hub < 0 || (exact && q->out[o] % p->hub[hub].length != weight % p->hub[hub].length))
+		if (hub < 0 || (weight > 0 && q->out[o] % p->hub[hub].length != weight % p->hub[hub].length))
 			continue;
 		best = q->out[o];
 		own = o;
@@ -327,41 +324,16 @@ widest_out(const struct quotas *q, int uplink, int64_t weight, bool exact, bool 
 	return own;
 }
 
-/* Instead of dividing hub h for a copy of this weight another one of its server, which is so small or divided already,
- * as each that is divided is two trees. */
-static int
-divided_hub(const struct quotas *q, int h, int uplink, int64_t weight)
-{
-	const struct plan *p = q->p;
-	int s = p->hub[h].server;
-	if (p->each <= 1 || weight >= p->hub[h].length || q->divided[h]
-	    || s == p->c.of[p->c.uplink[p->leaf_side][uplink].rank])
-		return h;
-	for (int i = q->first_hub[s]; i < q->first_hub[s + 1]; i++) {
-		int other = q->hub[i];
-		if ((q->divided[other] || p->hub[other].length == weight) && p->hub[other].length >= weight
-		    && !is_taken(q, other, uplink))
-			return other;
-	}
-	return h;
-}
-
-/* One more copy into the uplink, of at most `most`: of just that and what is left of an uplink of the hubs, of whole
- * trees, where hubs have several ranks, or of what there is; over uplinks of hubs first. *found: false: there is
- * none. */
+/* One more copy into the uplink, of at most `most`: exact: of just that and what is left of an uplink of the hubs; else
+ * of what there is, over uplinks of hubs first. *found: false: there is none. */
 static Status
 fill_quota(struct quotas *q, int uplink, int64_t most, bool exact, bool *found)
 {
-	const int64_t wanted[] = { most, least(most, q->whole), 0 };
-	int h = -1, own = -1;
-	for (int way = exact ? 0 : 2; way < 6 && own < 0; way++)
-		if (q->p->each > 1 || way < 1 || way > 3)
-			own = widest_out(q, uplink, wanted[way / 2], way < 2, way % 2, &h);
+	int h = -1, own = exact ? widest_out(q, uplink, most, false, &h) : -1;
+	for (int relays = 0; relays < 2 && own < 0; relays++)
+		own = widest_out(q, uplink, 0, relays, &h);
 	*found = own >= 0;
-	if (!*found)
-		return OK;
-	int64_t weight = least(most, least(q->p->hub[h].length, q->out[own]));
-	return add_copy(q, divided_hub(q, h, uplink, weight), own, uplink, weight);
+	return own < 0 ? OK : add_copy(q, h, own, uplink, least(most, least(q->p->hub[h].length, q->out[own])));
 }
 
 /* Uplinks own and uplink have room, but not for each other: another copy, k, makes room for both.
@@ -369,67 +341,40 @@ fill_quota(struct quotas *q, int uplink, int64_t most, bool exact, bool *found)
  *     own ->         copy.uplink          own -> copy.uplink
  *     copy.own -> copy.uplink             copy.own -> uplink
  *
- * whole: copy k is all of a longest hub. *found: false: it cannot. */
+ * *found: false: it cannot. */
 static Status
-exchange(struct quotas *q, int own, int uplink, int k, bool whole, bool *found)
+exchange(struct quotas *q, int own, int uplink, int k, bool *found)
 {
 	struct plan *p = q->p;
 	const struct copy copy = p->copy[k];
 	const int64_t weight = p->hub[copy.hub].length - copy.begin;
 	int64_t part = least(least(q->quota[uplink], q->out[own]), weight);
-	int64_t length = whole ? part : 0;
 	int from, to;
-	*found = part > 0 && (!whole || (part == weight && part == q->whole)) && copy.own != own
-	    && copy.uplink != uplink && unequal_joined(p, own, copy.uplink) && unequal_joined(p, copy.own, uplink)
-	    && (from = hub_over(q, own, copy.uplink, length, true)) >= 0
-	    && (to = hub_over(q, copy.own, uplink, length, true)) >= 0;
+	*found = part > 0 && copy.own != own && copy.uplink != uplink && unequal_joined(p, own, copy.uplink)
+	    && unequal_joined(p, copy.own, uplink) && (from = hub_over(q, own, copy.uplink, 0, true)) >= 0
+	    && (to = hub_over(q, copy.own, uplink, 0, true)) >= 0;
 	if (!*found)
 		return OK;
 	part = least(part, least(p->hub[from].length, p->hub[to].length));
 	p->copy[k].begin += part;
-	q->divided[copy.hub] |= part < weight;
 	q->quota[copy.uplink] += part;
 	q->out[copy.own] += part;
-	TRY(add_copy(q, divided_hub(q, from, copy.uplink, part), own, copy.uplink, part));
-	return add_copy(q, divided_hub(q, to, uplink, part), copy.own, uplink, part);
+	TRY(add_copy(q, from, own, copy.uplink, part));
+	return add_copy(q, to, copy.own, uplink, part);
 }
 
-/* What the last uplinks miss, when what is left is at uplinks of their own servers: of hubs of several ranks in whole
- * trees first, from the uplink with most room. */
-static Status
-exchange_widest(struct quotas *q, int uplink)
-{
-	const struct plan *p = q->p;
-	bool found = true;
-	while (q->quota[uplink] > 0 && found) {
-		int own = 0, n = p->n_copies;
-		int64_t room = 0;
-		for (int o = 0; o < p->c.n_uplinks[p->hub_side]; o++)
-			if (q->out[o] > room) {
-				own = o;
-				room = q->out[o];
-			}
-		found = false;
-		for (int k = 0; k < 2 * n && room > 0 && !found; k++)
-			TRY(exchange(q, own, uplink, k % n, k < n, &found));
-	}
-	return OK;
-}
-
-/* From any uplink. */
+/* What the last uplinks miss, when what is left is at uplinks of their own servers. */
 static Status
 exchange_all(struct quotas *q, int uplink)
 {
 	const struct plan *p = q->p;
 	int n_tries = 0;
 	bool found = true;
-	if (p->each > 1)
-		return exchange_widest(q, uplink);
 	while (q->quota[uplink] > 0 && found) {
 		found = false;
 		for (int own = 0, n = p->n_copies; own < p->c.n_uplinks[p->hub_side] && !found; own++)
 			for (int k = 0; k < n && q->out[own] > 0 && !found && n_tries < MOST_TRIES; k++, n_tries++)
-				TRY(exchange(q, own, uplink, k, false, &found));
+				TRY(exchange(q, own, uplink, k, &found));
 	}
 	return OK;
 }
