@@ -16,6 +16,7 @@
 
 enum {
 	AGAIN_PIVOTS = 800,	/* of linear programs where trees at the bound are known, for less deep ones */
+	LIGHT_UNITS = 1024,	/* of a link's rate, in that of all trees: a tree of one has 64 KiB of 64 MiB, and takes long over ten hops */
 	AGAIN_RANKS = 64	/* up to here, where these are a few of a greedy choice: a tenth of a second */
 };
 
@@ -375,22 +376,43 @@ static bool
 serves_parents(const struct portfolio *p)
 {
 	const Ask *ask = p->in->ask;
-	return is_irregular(p) && is_direct(p->in) && ask->coll == ALLREDUCE && !topo_active(p->in->topo);
+	return is_irregular(p) && ask->coll == ALLREDUCE && !topo_active(p->in->topo)
+	    && (is_direct(p->in) || is_of_ranks(p->in));
 }
 
-/* At the bound. Where flows would take long, also hardly below it, of fewer units, which more often find room: trees at
- * the bound that are slow have many units, and some trees few of them. */
+/* Behind switches trees that are slow are left to flows of a simple rate, which have a few. */
+static Status
+find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
+{
+	const Planning *in = p->in;
+	Ask ask = *in->ask;
+	Frac rate, units;
+	*out = NULL;
+	ask.tolerance = tolerance;
+	if (!branchings_rate(in->topo, in->bound, &ask, &rate)
+	    || !frac_div(rate, (Frac){ topo_link_unit(in->topo), 1 }, &units)
+	    || (units.num > LIGHT_UNITS && !is_direct(in)))
+		return OK;
+	return pack_parents(ctx, in->topo, rate, out);
+}
+
+/* At the bound. Where flows would take long, and trees at the bound are slow, as some have a small part of the rate, also
+ * hardly below it, of fewer units, which more often find room: instead, where they are slow for sure. */
 static Status
 run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	const Planning *in = p->in;
-	Ask ask = *in->ask;
+	bool choice = in->ask->tolerance.num == 0 && work_is_long(work_flows(in));
 	Packing *simple = NULL;
-	TRY(pack_parents(ctx, in->topo, in->bound, &ask, out));
-	if (ask.tolerance.num > 0 || !work_is_long(work_flows(in)) || !plan_is_slow(in, *out, p->work))
-		return OK;
-	ask.tolerance = HARDLY;
-	TRY(pack_parents(ctx, in->topo, in->bound, &ask, &simple));
+	Frac units;
+	bool light = choice && frac_div(in->bound->rate, (Frac){ topo_link_unit(in->topo), 1 }, &units)
+	    && units.num > LIGHT_UNITS;
+	if (light)
+		TRY(find_parents(ctx, p, HARDLY, &simple));
+	if (!simple)
+		TRY(find_parents(ctx, p, in->ask->tolerance, out));
+	if (choice && !light && plan_is_slow(in, *out, p->work))
+		TRY(find_parents(ctx, p, HARDLY, &simple));
 	if (simple && (!*out || plan_takes_less(in, simple, *out, PLAN_SAME_TIME, p->work)))
 		*out = simple;
 	return OK;
