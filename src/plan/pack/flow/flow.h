@@ -32,13 +32,13 @@ Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, co
 Status pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
 
-/* An allreduce of this rate, bytes/s, over links between ranks, or to switches that have links to ranks alone, each with
- * an opposite one of equal capacity; trees are of the least depth, or have one or two levels more (parents.c).
+/* An allreduce of this rate, bytes/s, over links between ranks, or to switches that have links to ranks alone, each
+ * with an opposite one of equal capacity; trees have the least depth, or a few levels more (parents.c).
  * rate: the bound or less, mostly of a partition into single ranks, as of a torus without some ranks.
  * *out: NULL: other machines, more than LIMIT_PAIR_RANKS ranks, a rate of too many units, trees of too many edges, time
  * is over, or pushes found no such trees, though there may be some. Random: none.
- * Cost: a search from each rank, and some dozen looks at each hop of each rank in each tree, twice that where nothing is
- * found: 1 s for 4096 ranks.
+ * Cost: a search from each rank, and some dozen looks at each hop of each rank in each tree, some times that where
+ * nothing is found: 1 to 4 s for 4096 ranks.
  * From: Goldberg and Tarjan 1988, preflows; we push ranks of trees instead of flow, heuristically. */
 Status pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Packing **out);
 
