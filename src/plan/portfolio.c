@@ -16,7 +16,7 @@
 
 enum {
 	AGAIN_PIVOTS = 800,	/* of linear programs where trees at the bound are known, for less deep ones */
-	LIGHT_UNITS = 1024,	/* of a link's rate, in that of all trees: a tree of one has 64 KiB of 64 MiB, and takes long over ten hops */
+	LIGHT_UNITS = 1024,	/* of the rate: a tree of one has 64 KiB of 64 MiB, and takes long over ten hops */
 	AGAIN_RANKS = 64	/* up to here, where these are a few of a greedy choice: a tenth of a second */
 };
 
@@ -396,8 +396,8 @@ find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
 	return pack_parents(ctx, in->topo, rate, out);
 }
 
-/* At the bound. Where flows would take long, and trees at the bound are slow, as some have a small part of the rate, also
- * hardly below it, of fewer units, which more often find room: instead, where they are slow for sure. */
+/* At the bound. Where flows would take long, and trees at the bound are slow, as some have a small part of the rate,
+ * also hardly below it, of fewer units, which more often find room: instead, where they are slow for sure. */
 static Status
 run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 {

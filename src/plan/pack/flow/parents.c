@@ -27,7 +27,7 @@
 #include <string.h>
 
 enum {
-	ENOUGH_UNITS = 64,		/* of all trees: of fewer each tree is one, and where none are found, halves of it */
+	ENOUGH_UNITS = 64,		/* of all trees; of fewer each tree is one, or half of it, and so on */
 	MOST_UNITS = 1 << 14,		/* lighter ones than a part of that take long over their hops */
 	TOO_HEAVY = 2,			/* moves that it costs to push more than there is too much */
 	MOST_HOPS = 256,		/* of a rank, in the mean */
@@ -548,8 +548,8 @@ make_trees(struct parents *p, Frac unit, Packing **out)
 	return OK;
 }
 
-/* Trees of roots that have at most this many hops to the farthest, and of as many levels, and some more. Returns whether
- * no edge has too much. */
+/* Trees of roots that have at most this many hops to the farthest, and of as many levels, and some more. Returns
+ * whether no edge has too much. */
 static bool
 try_levels(struct parents *p, int hops, int fan_out, int more, const int64_t *capacity)
 {
@@ -604,7 +604,8 @@ pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Packing **out)
 	const int *opposite;
 	Frac parts;
 	*out = NULL;
-	if (topo->route || topo->n_ranks > LIMIT_PAIR_RANKS || !frac_div(rate, (Frac){ topo_link_unit(topo), 1 }, &parts)
+	if (topo->route || topo->n_ranks > LIMIT_PAIR_RANKS
+	    || !frac_div(rate, (Frac){ topo_link_unit(topo), 1 }, &parts)
 	    || parts.num > MOST_UNITS || parts.den > MOST_UNITS)
 		return OK;
 	TRY(orient_opposite(ctx, topo, &opposite));
