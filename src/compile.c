@@ -274,7 +274,7 @@ job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
 	out->cut_short = ctx->cut_short;
 	TRY(job_build(ctx, job, plan, &sched));
 	TRY(job_baselines(ctx, job, sched));
-	if (job->ask.compact && !sched->symmetry)
+	if (job->ask.compact && sched_is_list(sched))
 		TRY(compile_compact(ctx, job->topo->name, sched, &sched));
 	progress(ctx, "writing and verifying %lld trees", (long long)sched_trees(sched));
 	sched_write_json(sched, &out->json);

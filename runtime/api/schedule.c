@@ -81,7 +81,7 @@ lower(struct blinkSchedule *sched)
 	const Schedule *listed = sched->read;
 	Schedule *all;
 	Program *prog;
-	if (listed->symmetry) {
+	if (!sched_is_list(listed)) {
 		TRY(sched_expand(ctx, listed->topo->name, listed, &all));
 		listed = all;
 	}

@@ -90,7 +90,8 @@ static Status
 keep_compact(struct library *lib, struct part *part, const char *path, const char *data, size_t size, bool *kept)
 {
 	Schedule *sched = part->of.sched;
-	*kept = lib->n_ranks == sched->topo->n_ranks && sched->symmetry && sched_verify(&part->ctx, path, sched) == OK
+	*kept = lib->n_ranks == sched->topo->n_ranks && !sched_is_list(sched)
+	    && sched_verify(&part->ctx, path, sched) == OK
 	    && sched_project(&part->own, sched, lib->rank, &part->of.prog) == OK;
 	if (*kept)
 		digest_of(data, size, part->of.digest);

@@ -53,13 +53,24 @@ typedef struct {
 	 * (schedule/images.h). NULL: every tree is listed. What takes a schedule wants one whose trees are listed,
 	 * unless its contract says otherwise. */
 	const Symmetry *symmetry;
+	/* The other compact form, of an alltoall: trees into each rank, whose paths are the schedule. Then there are no
+	 * segments. */
+	int n_in_trees;		/* 0: none */
+	const InTree *in_tree;	/* by roots, ascending; of one root by offset */
 } Schedule;
 
-/* Trees, with all images of representatives. */
+/* Trees, with all images of representatives; or those into each rank. */
 static inline int64_t
 sched_trees(const Schedule *sched)
 {
-	return (int64_t)sched->n_segments * (sched->symmetry ? sched->symmetry->size : 1);
+	return sched->n_in_trees ? sched->n_in_trees
+	    : (int64_t)sched->n_segments * (sched->symmetry ? sched->symmetry->size : 1);
+}
+
+static inline bool
+sched_is_list(const Schedule *sched)
+{
+	return !sched->symmetry && !sched->n_in_trees;
 }
 
 /* Where a part ends in a message of M bytes, from a size on: at byte floor((num * M + add) / den) of it. */

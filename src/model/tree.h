@@ -22,6 +22,16 @@ typedef struct {
 	Edge *down, *up;
 } Tree;
 
+/* Of an alltoall: how a part of the blocks of all ranks for `root` gets there. From each vertex that they pass one link
+ * leads on, so the paths are a tree into root (schedule/in_trees.h). */
+typedef struct {
+	int root;
+	Frac offset, length;	/* of each of these blocks */
+	int n_links;
+	const int *link;	/* of the first tree of a root all, one for each vertex; of later ones those that differ
+				 * from the tree before: each in place of the link from the same vertex */
+} InTree;
+
 /* Edge i of all, down before up. */
 static inline const Edge *
 tree_edge(const Tree *tree, int i)

@@ -1,5 +1,6 @@
 /* The structure of a schedule. */
 #include "schedule/by_tree.h"
+#include "schedule/in_trees.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,8 +288,10 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct checking c;
 	TRY(check_begin(&c, ctx, label, sched));
-	if (sched->n_segments < 1)
+	if (sched_trees(sched) < 1)
 		return fail(ctx, BAD_INPUT, "%s: trees: none: want at least one", label);
+	if (sched->n_in_trees)
+		TRY(sched_check_in_trees(ctx, label, sched));
 	for (int t = 0; t < sched->n_segments; t++)
 		TRY(check_tree(&c, t));
 	TRY(check_parts(ctx, label, sched));

@@ -1,6 +1,7 @@
 /* Images of trees under a group: where they lie, and schedules with all of them. */
 #include "base/limits.h"
 #include "schedule/images.h"
+#include "schedule/in_trees.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -198,8 +199,8 @@ check_expanded(Ctx *ctx, const char *label, const Schedule *sched)
 	    (long long)edges, LIMIT_TREES, LIMIT_TREE_EDGES);
 }
 
-Status
-sched_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
+static Status
+expand_images(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const Symmetry *sym = in->symmetry;
@@ -235,4 +236,10 @@ sched_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
 	arena_release(&ctx->scratch, mark);
 	*out = sched;
 	return OK;
+}
+
+Status
+sched_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
+{
+	return in->n_in_trees ? in_trees_expand(ctx, label, in, out) : expand_images(ctx, label, in, out);
 }

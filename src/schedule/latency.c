@@ -1,5 +1,5 @@
 /* How long the first byte takes through the trees: hops up to the root and down again, one after the other. */
-#include "schedule/schedule.h"
+#include "schedule/in_trees.h"
 
 static int64_t
 edge_latency(const Topology *topo, const Edge *edge)
@@ -31,6 +31,8 @@ sched_latency(Ctx *ctx, const Schedule *sched, int64_t *latency)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int64_t *at;
+	if (sched->n_in_trees)
+		return in_trees_latency(ctx, sched, latency);
 	TRY(TEMP(ctx, at, sched->topo->n_ranks));
 	for (int i = 0; i < (sched->n_parts ? sched->n_parts : 1); i++)
 		latency[i] = 0;

@@ -1,5 +1,6 @@
 /* The load of each link and the rate that follows from it; the depth of a schedule. */
 #include "schedule/by_tree.h"
+#include "schedule/in_trees.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,32 @@ loads_tree(struct loading *l, int t)
 	return add_loads(l->ctx, l->label, sched->symmetry, s->tree.up, s->tree.n_up, length, l->load);
 }
 
+/* Of trees into each rank: a link carries its vertex's part of the blocks of all ranks behind it. */
+static Status
+load_in_trees(struct loading *l)
+{
+	ArenaMark mark = arena_mark(&l->ctx->scratch);
+	const Schedule *sched = l->sched;
+	InTreeWalk w;
+	int *size;
+	TRY(in_tree_walk(l->ctx, sched, &w));
+	TRY(TEMP(l->ctx, size, sched->topo->n_vertices));
+	while (in_tree_next(&w)) {
+		Frac part;
+		if (!frac_mul(sched->in_tree[w.t].length, (Frac){ 1, sched->topo->n_ranks }, &part))
+			return fail(l->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", l->label, w.t);
+		in_tree_sizes(&w, size);
+		for (int i = 1; i < w.n; i++) {
+			int v = w.order[i], link = w.next[v];
+			if (size[v] > 0)
+				TRY(add_load(l->ctx, l->label, link, (Frac){ part.num * size[v], part.den },
+				    &l->load[link]));
+		}
+	}
+	arena_release(&l->ctx->scratch, mark);
+	return OK;
+}
+
 /* In lowest terms. */
 Status
 loads_end(struct loading *l, Frac *out)
@@ -133,7 +160,7 @@ add_trees(struct loading *l, int part)
 	for (int t = 0; t < l->sched->n_segments; t++)
 		if (part < 0 || l->sched->segment[t].part == part)
 			TRY(loads_tree(l, t));
-	return OK;
+	return l->sched->n_in_trees ? load_in_trees(l) : OK;
 }
 
 Status
@@ -213,6 +240,8 @@ sched_depth(Ctx *ctx, const Schedule *sched, int *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int *work, deepest = 0;
+	if (sched->n_in_trees)
+		return in_trees_depth(ctx, sched, out);
 	TRY(TEMP(ctx, work, sched->topo->n_ranks));
 	for (int t = 0; t < sched->n_segments; t++) {
 		int depth = tree_depth(&sched->segment[t].tree, work);

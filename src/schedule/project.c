@@ -7,6 +7,7 @@
  *
  * Example, allreduce, `up` 1->0 2->0, `down` 0->1 0->2. Rank 0 has one task: own + 1 + 2, output, to 1 and 2. Rank 1
  * has two: own, to 0; and what 0 publishes, output. */
+#include "schedule/in_trees.h"
 #include "schedule/projection.h"
 
 #include <string.h>
@@ -103,11 +104,10 @@ is_switched(const struct projection *p, const Segment *seg)
 	    && (t->n_down == 0 || is_star(topo, t->down, t->n_down, t->root, false));
 }
 
-Status
-project_segment(struct projection *p, int s)
+static Status
+project_one(struct projection *p, int s, const Segment *seg)
 {
 	const Schedule *sched = p->sched;
-	const Segment *seg = &sched->segment[s];
 	const Tree *tree = &seg->tree;
 	int n = sched->topo->n_ranks;
 	int64_t block = sched_segment_block(sched, seg);
@@ -127,6 +127,50 @@ project_segment(struct projection *p, int s)
 	p->prog->switched = (s == 0 || p->prog->switched) && is_switched(p, seg);
 	TRY(project_extremes(p, seg));
 	return project_tasks(p, s, seg, holder, needer);
+}
+
+Status
+project_segment(struct projection *p, int s)
+{
+	return project_one(p, s, &p->sched->segment[s]);
+}
+
+/* Paths of an alltoall, one after the other. */
+struct path_projection {
+	struct projection *p;
+	int n;			/* so far */
+	Frac longest;
+};
+
+/* Of a path that this rank is not on, what counts is who publishes, and who takes part. */
+static void
+count_path(struct projection *p, const Tree *tree)
+{
+	p->segments[tree->root]++;
+	for (int e = 0; e < tree->n_down; e++) {
+		p->rings[tree->down[e].src]++;
+		p->segments[tree->down[e].dst]++;
+	}
+}
+
+static Status
+project_path(void *with, const Segment *path)
+{
+	struct path_projection *of = with;
+	struct projection *p = of->p;
+	const Tree *tree = &path->tree;
+	bool mine = tree->root == p->prog->rank || p->pair;
+	for (int e = 0; e < tree->n_down && !mine; e++)
+		mine = tree->down[e].dst == p->prog->rank;
+	if (mine)
+		return project_one(p, of->n++, path);
+	count_path(p, tree);
+	of->n++;
+	p->prog->depth = tree->n_down > p->prog->depth ? tree->n_down : p->prog->depth;
+	if (frac_cmp(path->length, of->longest) <= 0)
+		return OK;
+	of->longest = path->length;
+	return project_extremes(p, path);
 }
 
 Status
@@ -225,6 +269,9 @@ project_all(Ctx *ctx, const Schedule *sched, int rank, RankProgram **out)
 		TRY(project_segment(p, s));
 	if (sched->symmetry)
 		TRY(project_images(p));
+	if (sched->n_in_trees)
+		TRY(sched_each_path(ctx, sched, project_path,
+		    &(struct path_projection){ .p = p, .longest = FRAC_ZERO }));
 	return project_end(p, out);
 }
 

@@ -97,6 +97,25 @@ relabel_segment(const struct relabel *r, const Schedule *sched, Segment *segment
 	return OK;
 }
 
+/* Trees into each rank go to its new place; links keep their numbers. rank: that was at each place. */
+static Status
+relabel_in_trees(struct relabel *r, const Schedule *in, const int *rank, Schedule *out)
+{
+	int *first, n = 0;
+	InTree *tree;
+	TRY(TEMP(r->ctx, first, r->n));
+	TRY(NEW(r->ctx, tree, in->n_in_trees));
+	for (int t = in->n_in_trees - 1; t >= 0; t--)
+		first[in->in_tree[t].root] = t;
+	for (int root = 0; root < r->n; root++)
+		for (int t = first[rank[root]]; t < in->n_in_trees && in->in_tree[t].root == rank[root]; t++) {
+			tree[n] = in->in_tree[t];
+			tree[n++].root = root;
+		}
+	out->in_tree = tree;
+	return OK;
+}
+
 Status
 sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out)
 {
@@ -115,6 +134,8 @@ sched_relabel(Ctx *ctx, const Schedule *in, const int *rank, Schedule **out)
 		TRY(relabel_symmetry(&r, in->topo, &sched->symmetry));
 	if (in->matrix)
 		TRY(relabel_matrix(&r, &sched->matrix));
+	if (in->n_in_trees)
+		TRY(relabel_in_trees(&r, in, rank, sched));
 	TRY(NEW(ctx, sched->segment, in->n_segments));
 	for (int t = 0; t < in->n_segments; t++) {
 		sched->segment[t] = in->segment[t];

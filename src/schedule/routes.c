@@ -22,6 +22,11 @@ sched_check_routes(Ctx *ctx, const char *label, const Schedule *sched)
 	TRY(topo_check_pairs(ctx, topo));
 	TRY(TEMP(ctx, route, (size_t)topo->n_ranks * (size_t)topo->n_ranks));
 	TRY(topo_pair_routes(ctx, topo, route));
+	if (sched->n_in_trees) {
+		Schedule *all;
+		TRY(sched_expand(ctx, label, sched, &all));
+		sched = all;
+	}
 	for (int s = 0; s < sched->n_segments; s++) {
 		const Tree *tree = &sched->segment[s].tree;
 		for (int e = 0; e < tree->n_down + tree->n_up; e++) {

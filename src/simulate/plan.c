@@ -339,7 +339,7 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 	SimPlan *plan;
 	PartEnd *split = NULL;
 	int n = 0;
-	if (sched->symmetry) {
+	if (!sched_is_list(sched)) {
 		Schedule *all;
 		TRY(sched_expand(ctx, sched->topo->name, sched, &all));
 		sched = all;

@@ -118,8 +118,9 @@ static Status
 put_summary(Ctx *ctx, Text *out, const struct compile_request *req, const Compiled *made, const Summary *summary)
 {
 	TRY(summary_text(ctx, summary, out));
-	if (made->sched->symmetry && !req->ask.compact)
-		text_put(out, "compact     a list of all trees would be too long: version 2 of the format\n");
+	if (!sched_is_list(made->sched) && !req->ask.compact)
+		text_printf(out, "compact     a list of all trees would be too long: version %d of the format\n",
+		    made->sched->n_in_trees ? 3 : 2);
 	if (made->cut_short)
 		put_budget(out, ctx, made->sched);
 	if (!summary->chosen || summary->rates) {

@@ -16,9 +16,9 @@ convert_form(Ctx *ctx, const Options *opt, const char *format, const char *label
 	bool compact = strcmp(format, SCHEDULE_COMPACT) == 0;
 	TRY(sched_read_compact(ctx, label, in->data, in->size, &sched));
 	TRY(sched_verify(ctx, label, sched));
-	if (compact && !sched->symmetry)
+	if (compact && sched_is_list(sched))
 		TRY(compile_compact(ctx, label, sched, &sched));
-	else if (!compact && sched->symmetry)
+	else if (!compact && !sched_is_list(sched))
 		TRY(sched_expand(ctx, label, sched, &sched));
 	sched_write_json(sched, &out);
 	return output_text(ctx, opt, OK, &out);

@@ -42,6 +42,10 @@ leaves(const Schedule *sched, int link, int v)
 static bool
 carries(const Schedule *sched, int v)
 {
+	for (int t = 0; t < sched->n_in_trees; t++)
+		for (int i = 0; i < sched->in_tree[t].n_links; i++)
+			if (sched->topo->link[sched->in_tree[t].link[i]].from == v)
+				return true;
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Tree *tree = &sched->segment[t].tree;
 		for (int e = 0; e < tree->n_down + tree->n_up; e++) {

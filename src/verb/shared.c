@@ -189,7 +189,7 @@ output_schedule(Ctx *ctx, const Options *opt, const char *format, const Schedule
 	const char *path = output_path(opt);
 	Text out = { 0 };
 	TRY(request_chunks(ctx, opt, format, &in));
-	if (row->write && sched->symmetry) {
+	if (row->write && !sched_is_list(sched)) {
 		Schedule *all;
 		TRY(sched_expand(ctx, sched->topo->name, sched, &all));
 		sched = all;

@@ -191,7 +191,7 @@ static Status
 list_trees(Ctx *ctx, const char *label, Schedule **sched)
 {
 	const Error error = ctx->error;
-	if (!(*sched)->symmetry)
+	if (sched_is_list(*sched))
 		return OK;
 	Status status = sched_expand(ctx, label, *sched, sched);
 	if (status != LIMIT)

@@ -49,7 +49,7 @@ plan_alone(struct planning *p, struct planned *of)
 	job.ask.matrix = of->matrix;
 	of->ask = job.ask;
 	TRY(job_plan(p->ctx, &job, &shared, &of->alone));
-	if (of->alone.pack->symmetry)
+	if (of->alone.pack->symmetry || of->alone.pack->n_in_trees)
 		return fail_long(p->ctx, call->coll, topo->n_ranks);
 	TRY(count_bytes(p, of, of->alone.pack, &of->alone_sent));
 	if (!collective_has_rings(call->coll)) {

@@ -99,7 +99,7 @@ plan_in_shares(struct planning *p, struct planned *of, Wide *share)
 	job.topo = shares;
 	job.ask = of->ask;
 	TRY(job_plan(p->ctx, &job, &shared, &plan));
-	if (plan.pack->symmetry)
+	if (plan.pack->symmetry || plan.pack->n_in_trees)
 		return fail_long(p->ctx, of->ask.coll, topo->n_ranks);
 	of->pack = plan.pack;
 	return map_trees(p->ctx, of->pack, link);

@@ -75,8 +75,8 @@ read_header(struct reader *r, const Doc *root)
 		return bad(r, root, "not an object", "a schedule");
 	TRY(doc_format(r->ctx, r->label, root, "blink-schedule"));
 	TRY(need(r, root, "version", DOC_NUMBER, &version));
-	if (version->number != 1 && version->number != 2)
-		return doc_want(r->ctx, r->label, version, "1 or 2");
+	if (version->number != 1 && version->number != 2 && version->number != 3)
+		return doc_want(r->ctx, r->label, version, "1, 2 or 3");
 	r->version = (int)version->number;
 	TRY(doc_string(r->ctx, r->label, root, "collective", &text));
 	if (!collective_parse(text, &r->sched->coll))
@@ -130,7 +130,7 @@ sched_read_compact(Ctx *ctx, const char *label, const char *data, size_t size, S
 	TRY(schedule_read_parts(&r, root));
 	if (r.version == 2)
 		TRY(schedule_read_symmetry(&r, root));
-	TRY(schedule_read_trees(&r, root));
+	TRY(r.version == 3 ? schedule_read_in_trees(&r, root) : schedule_read_trees(&r, root));
 	TRY(sched_check(ctx, label, r.sched));
 	TRY(sched_achieved(ctx, label, r.sched, &r.sched->achieved));
 	TRY(sched_parts(ctx, label, r.sched, r.sched->part));
@@ -144,7 +144,7 @@ sched_read(Ctx *ctx, const char *label, const char *data, size_t size, Schedule 
 {
 	Schedule *sched;
 	TRY(sched_read_compact(ctx, label, data, size, &sched));
-	if (sched->symmetry)
+	if (!sched_is_list(sched))
 		TRY(sched_expand(ctx, label, sched, &sched));
 	*out = sched;
 	return OK;

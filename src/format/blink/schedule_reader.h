@@ -58,6 +58,10 @@ Status schedule_vertex(struct reader *r, const Doc *at, int *out);
 
 Status schedule_read_symmetry(struct reader *r, const Doc *root);
 
+/* ---- read_schedule_in_trees.c ---- */
+
+Status schedule_read_in_trees(struct reader *r, const Doc *root);
+
 /* ---- schedule_tree_tokens.c ---- */
 
 /* The next tree, if it has known members alone, each once and within its limits: *done. Else nothing is taken, and its

@@ -279,6 +279,19 @@ put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 	json_end(w);
 }
 
+static void
+put_in_tree(JsonWriter *w, const InTree *tree)
+{
+	json_object(w, NULL, JSON_LINE);
+	json_int(w, "root", tree->root);
+	json_array(w, "segment", JSON_LINE);
+	json_frac(w, NULL, tree->offset);
+	json_frac(w, NULL, tree->length);
+	json_end(w);
+	json_ints(w, "links", tree->link, tree->n_links);
+	json_end(w);
+}
+
 static size_t
 digits_of(int most)
 {
@@ -326,7 +339,7 @@ sched_write_json(const Schedule *sched, Text *out)
 	JsonWriter w = { .out = out };
 	json_object(&w, NULL, JSON_BLOCK);
 	json_string(&w, "format", "blink-schedule");
-	json_int(&w, "version", sched->symmetry ? 2 : 1);
+	json_int(&w, "version", sched->n_in_trees ? 3 : sched->symmetry ? 2 : 1);
 	put_generator(&w, sched);
 	schedule_put_topology(&w, sched->topo);
 	json_string(&w, "collective", collective_name(sched->coll));
@@ -342,6 +355,8 @@ sched_write_json(const Schedule *sched, Text *out)
 	text_reserve(out, edge_bytes(sched) + (size_t)sched->n_segments * TREE_BYTES);
 	for (int t = 0; t < sched->n_segments; t++)
 		put_tree(&w, &sched->segment[t], sched->n_parts > 0);
+	for (int t = 0; t < sched->n_in_trees; t++)
+		put_in_tree(&w, &sched->in_tree[t]);
 	json_end(&w);
 	json_end(&w);
 	text_put(out, "\n");

@@ -96,16 +96,29 @@ same_maps(const Schedule *a, const Schedule *b)
 	return same;
 }
 
-/* Where all trees are too many, representatives are compared, if both have the same images. */
+static bool
+same_in_trees(const Schedule *a, const Schedule *b)
+{
+	bool same = a->n_in_trees > 0 && a->n_in_trees == b->n_in_trees;
+	for (int t = 0; same && t < a->n_in_trees; t++) {
+		const InTree *s = &a->in_tree[t], *u = &b->in_tree[t];
+		same = s->root == u->root && frac_cmp(s->offset, u->offset) == 0 && frac_cmp(s->length, u->length) == 0
+		    && s->n_links == u->n_links && memcmp(s->link, u->link, (size_t)s->n_links * sizeof *s->link) == 0;
+	}
+	return same;
+}
+
+/* Where all trees are too many, representatives are compared, if both have the same images; trees into each rank are
+ * the same, or not compared. */
 static Status
 list_trees(Ctx *ctx, struct loaded *old, struct loaded *new)
 {
 	const Error error = ctx->error;
 	Schedule *a = old->sched, *b = new->sched;
-	Status status = a->symmetry ? sched_expand(ctx, "old", a, &a) : OK;
-	if (status == OK && b->symmetry)
+	Status status = !sched_is_list(a) ? sched_expand(ctx, "old", a, &a) : OK;
+	if (status == OK && !sched_is_list(b))
 		status = sched_expand(ctx, "new", b, &b);
-	if (status == LIMIT && same_maps(old->sched, new->sched)) {
+	if (status == LIMIT && (same_maps(old->sched, new->sched) || same_in_trees(old->sched, new->sched))) {
 		ctx->error = error;
 		return OK;
 	}

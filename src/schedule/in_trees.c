@@ -1,0 +1,401 @@
+/* Trees into each rank: one after the other, their checks, and their paths. */
+#include "base/limits.h"
+#include "schedule/in_trees.h"
+
+#include <string.h>
+
+/* ---- tree after tree ---- */
+
+Status
+in_tree_walk(Ctx *ctx, const Schedule *sched, InTreeWalk *w)
+{
+	*w = (InTreeWalk){ .sched = sched, .t = -1 };
+	return TEMP_EACH(ctx, sched->topo->n_vertices, w->next, w->order, w->state, w->stack);
+}
+
+enum { UNSEEN, OPEN, ARRIVES };
+
+/* Vertices from v on that have no place yet, the last first. False: they come to none that has one. */
+static bool
+place_path(InTreeWalk *w, int v)
+{
+	const Topology *topo = w->sched->topo;
+	int n = 0;
+	for (; w->state[v] == UNSEEN; v = topo->link[w->next[v]].to) {
+		w->state[v] = OPEN;
+		w->stack[n++] = v;
+		if (w->next[v] < 0)
+			return false;
+	}
+	if (w->state[v] == OPEN)
+		return false;
+	while (n > 0) {
+		v = w->stack[--n];
+		w->state[v] = ARRIVES;
+		w->order[w->n++] = v;
+	}
+	return true;
+}
+
+/* All that paths of ranks pass. *stuck: -1, or a rank from where no links lead to the root. */
+static void
+place_all(InTreeWalk *w, int root, int *stuck)
+{
+	const Topology *topo = w->sched->topo;
+	memset(w->state, 0, (size_t)topo->n_vertices * sizeof *w->state);
+	w->state[root] = ARRIVES;
+	w->order[0] = root;
+	w->n = 1;
+	*stuck = -1;
+	for (int v = 0; v < topo->n_ranks && *stuck < 0; v++)
+		if (w->state[v] == UNSEEN && !place_path(w, v))
+			*stuck = v;
+}
+
+static void
+take_links(InTreeWalk *w, int t)
+{
+	const Schedule *sched = w->sched;
+	const InTree *tree = &sched->in_tree[t];
+	if (t == 0 || tree->root != sched->in_tree[t - 1].root)
+		memset(w->next, -1, (size_t)sched->topo->n_vertices * sizeof *w->next);
+	for (int i = 0; i < tree->n_links; i++)
+		w->next[sched->topo->link[tree->link[i]].from] = tree->link[i];
+	w->t = t;
+}
+
+bool
+in_tree_next(InTreeWalk *w)
+{
+	int stuck;
+	if (w->t + 1 >= w->sched->n_in_trees)
+		return false;
+	take_links(w, w->t + 1);
+	place_all(w, w->sched->in_tree[w->t].root, &stuck);
+	return true;
+}
+
+void
+in_tree_sizes(const InTreeWalk *w, int *size)
+{
+	const Topology *topo = w->sched->topo;
+	for (int i = 0; i < w->n; i++)
+		size[w->order[i]] = w->order[i] < topo->n_ranks;
+	for (int i = w->n - 1; i > 0; i--)
+		size[topo->link[w->next[w->order[i]]].to] += size[w->order[i]];
+}
+
+/* ---- checks ---- */
+
+static Status
+check_links(Ctx *ctx, const char *label, const Schedule *sched, int t, int *taken)
+{
+	const InTree *tree = &sched->in_tree[t];
+	for (int i = 0; i < tree->n_links; i++) {
+		int l = tree->link[i], from = l < 0 || l >= sched->topo->n_links ? -1 : sched->topo->link[l].from;
+		if (from < 0)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].links[%d]: %d: want 0 to %d", label, t, i, l,
+			    sched->topo->n_links - 1);
+		if (from == tree->root || taken[from] == t + 1)
+			return fail(ctx, BAD_INPUT, "%s: trees[%d].links[%d]: link %d leaves %s: want one link of each "
+			    "vertex, and none of the root", label, t, i, l, sched->topo->vertex[from].id);
+		taken[from] = t + 1;
+	}
+	return OK;
+}
+
+/* The links of one edge: from each vertex to the next rank. */
+static Status
+check_hops(Ctx *ctx, const char *label, const InTreeWalk *w, int *hops)
+{
+	const Topology *topo = w->sched->topo;
+	for (int i = 1; i < w->n; i++) {
+		int v = w->order[i], to = topo->link[w->next[v]].to;
+		hops[v] = 1 + (to < topo->n_ranks ? 0 : hops[to]);
+		if (hops[v] > LIMIT_ROUTE_LINKS)
+			return fail(ctx, LIMIT, "%s: trees[%d]: more than %d links from %s to the next rank", label,
+			    w->t, LIMIT_ROUTE_LINKS, topo->vertex[v].id);
+	}
+	return OK;
+}
+
+/* The place of a tree among those of its root: *at is where the one before ends. */
+static Status
+check_place(Ctx *ctx, const char *label, const Schedule *sched, int t, int *root, Frac *at)
+{
+	const InTree *tree = &sched->in_tree[t];
+	if (frac_cmp(*at, FRAC_ONE) == 0) {
+		++*root;
+		*at = FRAC_ZERO;
+	}
+	if (tree->root != *root)
+		return fail(ctx, UNVERIFIED, "%s: trees[%d].root: %d: want %d, ranks in order, each with trees for all "
+		    "of its blocks", label, t, tree->root, *root);
+	if (tree->length.num <= 0)
+		return fail(ctx, BAD_INPUT, "%s: trees[%d].segment: length 0: want more than 0", label, t);
+	if (frac_cmp(tree->offset, *at) != 0)
+		return fail(ctx, UNVERIFIED, "%s: trees[%d].segment: starts at %lld/%lld: want %lld/%lld, the end of "
+		    "the tree before", label, t, (long long)tree->offset.num, (long long)tree->offset.den,
+		    (long long)at->num, (long long)at->den);
+	if (!frac_add(*at, tree->length, at))
+		return fail(ctx, LIMIT, "%s: trees[%d].segment: its end needs more than 64 bits", label, t);
+	return frac_cmp(*at, FRAC_ONE) <= 0 ? OK
+	    : fail(ctx, BAD_INPUT, "%s: trees[%d].segment: ends beyond the block", label, t);
+}
+
+/* All but the place of one tree. */
+static Status
+check_tree_into(Ctx *ctx, const char *label, InTreeWalk *w, int t, int *work)
+{
+	int stuck;
+	TRY(check_links(ctx, label, w->sched, t, work));
+	take_links(w, t);
+	place_all(w, w->sched->in_tree[t].root, &stuck);
+	return stuck < 0 ? OK : fail(ctx, UNVERIFIED, "%s: trees[%d]: no links lead from %s to the root, rank %d",
+	    label, t, w->sched->topo->vertex[stuck].id, w->sched->in_tree[t].root);
+}
+
+Status
+sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const Topology *topo = sched->topo;
+	InTreeWalk w;
+	Frac at = FRAC_ZERO;
+	int root = 0, of_root = 0, *taken, *hops;
+	if (sched->coll != ALLTOALL)
+		return fail(ctx, BAD_INPUT, "%s: collective: %s: want alltoall, with trees into each rank", label,
+		    collective_name(sched->coll));
+	TRY(in_tree_walk(ctx, sched, &w));
+	TRY(TEMP_EACH(ctx, topo->n_vertices, taken, hops));
+	for (int t = 0; t < sched->n_in_trees; t++) {
+		TRY(check_place(ctx, label, sched, t, &root, &at));
+		of_root = t > 0 && sched->in_tree[t - 1].root == root ? of_root + 1 : 1;
+		if (of_root > LIMIT_IN_TREES)
+			return fail(ctx, LIMIT, "%s: trees[%d]: more than %d trees into rank %d", label, t,
+			    LIMIT_IN_TREES, root);
+		TRY(check_tree_into(ctx, label, &w, t, taken));
+		TRY(check_hops(ctx, label, &w, hops));
+	}
+	if (frac_cmp(at, FRAC_ONE) == 0 && root < topo->n_ranks - 1) {
+		root++;
+		at = FRAC_ZERO;
+	}
+	if (frac_cmp(at, FRAC_ONE) != 0)
+		return fail(ctx, UNVERIFIED, "%s: trees: no tree into rank %d at %lld/%lld of its blocks", label, root,
+		    (long long)at.num, (long long)at.den);
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* ---- the farthest rank ---- */
+
+Status
+in_trees_depth(Ctx *ctx, const Schedule *sched, int *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	InTreeWalk w;
+	int *depth, deepest = 0;
+	TRY(in_tree_walk(ctx, sched, &w));
+	TRY(TEMP(ctx, depth, sched->topo->n_vertices));
+	while (in_tree_next(&w)) {
+		depth[w.order[0]] = 0;
+		for (int i = 1; i < w.n; i++) {
+			int v = w.order[i], to = sched->topo->link[w.next[v]].to;
+			depth[v] = depth[to] + (v < sched->topo->n_ranks);
+			deepest = depth[v] > deepest ? depth[v] : deepest;
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = deepest;
+	return OK;
+}
+
+Status
+in_trees_latency(Ctx *ctx, const Schedule *sched, int64_t *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	InTreeWalk w;
+	int64_t *latency, most = 0;
+	TRY(in_tree_walk(ctx, sched, &w));
+	TRY(TEMP(ctx, latency, sched->topo->n_vertices));
+	while (in_tree_next(&w)) {
+		latency[w.order[0]] = 0;
+		for (int i = 1; i < w.n; i++) {
+			int v = w.order[i];
+			const Link *link = &sched->topo->link[w.next[v]];
+			latency[v] = latency[link->to] + link->latency;
+			if (v < sched->topo->n_ranks && latency[v] > most)
+				most = latency[v];
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	*out = most;
+	return OK;
+}
+
+/* ---- paths ---- */
+
+/* The trees of one root, and a path at work. */
+struct paths {
+	Ctx *ctx;
+	const Schedule *sched;
+	Status (*visit)(void *with, const Segment *path);
+	void *with;
+	int first, n;		/* trees */
+	int *next[LIMIT_IN_TREES];	/* of tree first + i: the link that leaves each vertex */
+	Edge *edge;
+	int *link;
+};
+
+/* Edges of the path from `rank` in tree number i of the root. */
+static int
+take_path(const struct paths *p, int rank, int i)
+{
+	const Topology *topo = p->sched->topo;
+	const int *next = p->next[i];
+	int n = 0, n_links = 0, root = p->sched->in_tree[p->first].root;
+	for (int v = rank; v != root;) {
+		const Link *link = &topo->link[next[v]];
+		if (v < topo->n_ranks)
+			p->edge[n] = (Edge){ .src = v, .link = &p->link[n_links] };
+		p->link[n_links++] = next[v];
+		p->edge[n].n_links++;
+		v = link->to;
+		if (v < topo->n_ranks)
+			p->edge[n++].dst = v;
+	}
+	return n;
+}
+
+/* Is the path from `rank` in tree number i that of the tree before? */
+static bool
+same_path(const struct paths *p, int rank, int i)
+{
+	const Topology *topo = p->sched->topo;
+	const int *next = p->next[i], *before = p->next[i - 1];
+	int root = p->sched->in_tree[p->first].root, v = rank;
+	while (v != root && next[v] == before[v])
+		v = topo->link[next[v]].to;
+	return v == root;
+}
+
+static Status
+visit_path(struct paths *p, int rank, int i, Frac length)
+{
+	const InTree *tree = &p->sched->in_tree[p->first + i];
+	int64_t n = p->sched->topo->n_ranks;
+	Segment path = { .tree = { .root = rank, .down = p->edge } };
+	Frac block;
+	path.tree.n_down = take_path(p, rank, i);
+	if (!frac_make((Wide)rank * n + tree->root, 1, &block) || !frac_add(block, tree->offset, &path.offset)
+	    || !frac_mul(path.offset, (Frac){ 1, n * n }, &path.offset)
+	    || !frac_mul(length, (Frac){ 1, n * n }, &path.length))
+		return fail(p->ctx, LIMIT, "%s: a path needs more than 64 bits", p->sched->topo->name);
+	return p->visit(p->with, &path);
+}
+
+static Status
+paths_of_rank(struct paths *p, int rank)
+{
+	for (int i = 0, last; i < p->n; i = last) {
+		Frac length = p->sched->in_tree[p->first + i].length;
+		for (last = i + 1; last < p->n && same_path(p, rank, last); last++)
+			if (!frac_add(length, p->sched->in_tree[p->first + last].length, &length))
+				return fail(p->ctx, LIMIT, "%s: a path needs more than 64 bits", p->sched->topo->name);
+		TRY(visit_path(p, rank, i, length));
+	}
+	return OK;
+}
+
+static Status
+keep_trees(struct paths *p, InTreeWalk *w)
+{
+	const Schedule *sched = p->sched;
+	size_t n_vertices = (size_t)sched->topo->n_vertices;
+	int t = p->first;
+	do {
+		int **next = &p->next[t - p->first];
+		if (!*next)
+			TRY(TEMP(p->ctx, *next, n_vertices));
+		take_links(w, t++);
+		memcpy(*next, w->next, n_vertices * sizeof *w->next);
+	} while (t < sched->n_in_trees && sched->in_tree[t].root == sched->in_tree[p->first].root);
+	p->n = t - p->first;
+	return OK;
+}
+
+Status
+sched_each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *with, const Segment *path), void *with)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct paths p = { .ctx = ctx, .sched = sched, .visit = visit, .with = with };
+	InTreeWalk w;
+	TRY(in_tree_walk(ctx, sched, &w));
+	TRY(TEMP(ctx, p.edge, sched->topo->n_ranks));
+	TRY(TEMP(ctx, p.link, sched->topo->n_vertices));
+	for (; p.first < sched->n_in_trees; p.first += p.n) {
+		TRY(keep_trees(&p, &w));
+		for (int r = 0; r < sched->topo->n_ranks; r++)
+			if (r != sched->in_tree[p.first].root)
+				TRY(paths_of_rank(&p, r));
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* ---- all of them in a list ---- */
+
+struct list {
+	Ctx *ctx;
+	const char *label;
+	Schedule *sched;
+	int64_t paths, edges;
+};
+
+static Status
+count_path(void *with, const Segment *path)
+{
+	struct list *list = with;
+	list->paths++;
+	list->edges += path->tree.n_down;
+	return OK;
+}
+
+static Status
+list_path(void *with, const Segment *path)
+{
+	struct list *list = with;
+	Segment *segment = &list->sched->segment[list->sched->n_segments++];
+	int n = path->tree.n_down, n_links = 0, *link;
+	*segment = *path;
+	for (int e = 0; e < n; e++)
+		n_links += path->tree.down[e].n_links;
+	TRY(NEW(list->ctx, segment->tree.down, n));
+	TRY(NEW(list->ctx, link, n_links));
+	memcpy(link, path->tree.down[0].link, (size_t)n_links * sizeof *link);
+	for (int e = 0; e < n; e++) {
+		segment->tree.down[e] = path->tree.down[e];
+		segment->tree.down[e].link = link;
+		link += path->tree.down[e].n_links;
+	}
+	return OK;
+}
+
+Status
+in_trees_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
+{
+	struct list list = { .ctx = ctx, .label = label };
+	TRY(sched_each_path(ctx, in, count_path, &list));
+	if (list.paths > LIMIT_TREES || list.edges > LIMIT_TREE_EDGES)
+		return fail(ctx, LIMIT, "%s: %lld trees with %lld edges, where all are listed: want at most %d and %d",
+		    label, (long long)list.paths, (long long)list.edges, LIMIT_TREES, LIMIT_TREE_EDGES);
+	TRY(NEW(ctx, list.sched, 1));
+	*list.sched = *in;
+	list.sched->n_in_trees = 0;
+	list.sched->in_tree = NULL;
+	TRY(NEW(ctx, list.sched->segment, list.paths));
+	TRY(sched_each_path(ctx, in, list_path, &list));
+	*out = list.sched;
+	return OK;
+}
