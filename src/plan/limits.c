@@ -356,7 +356,7 @@ plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask 
 }
 
 /* An alltoall where some ranks have no image: a list of all paths, or, where that is too long, those of servers that
- * lost parts, and of one of the others, of which all are images. */
+ * lost parts, and of one of the others, of which all are images; or trees into each rank. */
 static Status
 plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 {
@@ -371,6 +371,8 @@ plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
 	if (sym->size > 1)
 		TRY(pack_paths(ctx, in->topo, sym, &pack, &proof));
+	if (!pack)
+		TRY(pack_in_trees(ctx, in->topo, &pack, &proof));
 	if (!pack) {
 		ctx->error = error;
 		return status;
@@ -415,6 +417,8 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 		return plan_pairs(ctx, in, out);
 	if (!pack)
 		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
+	if (!pack && ask->coll == ALLTOALL)
+		TRY(pack_in_trees(ctx, in->topo, &pack, &proof));
 	if (!pack && in->topo->n_ranks > LIMIT_PAIR_RANKS)
 		return fail_pairs(ctx, in->topo, ask->coll);
 	if (!pack) {

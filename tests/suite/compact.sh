@@ -325,14 +325,44 @@ fi
 # Of many servers that lost different parts there are too many pairs; where many lost the same, the others stay.
 some=$(for i in {0..21}; do echo "s$i/gpu$i"; done | paste -sd,)
 racks="server:32 gpu:36 switch:900 net:50"
-expect_exit "22 of 32 racks without a GPU, alltoall" 4 \
-	"$blinkc" --synthetic "$racks rails" --without "$some" -c alltoall -o "$work/x.json"
-expect "22 racks without a GPU: what it says" \
-	grep -qF "alltoall over 1130 ranks: want a schedule of at most" "$work/err"
 [ ! "$full" ] || without_parts "$racks" "$some" 51.5982 181355
-# Of a mesh its shortest paths alone have too many edges: it is not planned first.
-expect_exit "a mesh of 36 x 18, alltoall" 4 bash -c "ulimit -t 3; exec '$blinkc' --synthetic 'torus:36x18@25 open:2' \
-	--without s5/gpu0 -c alltoall -o '$work/x.json'"
+# ---- an alltoall: trees into each rank ----
+
+# into MACHINE LOST RATE: near the bound, of which RATE is what is printed
+into() {
+	expect "$1 without $2, alltoall" bash -c "ulimit -t 100
+		exec '$blinkc' --synthetic '$1' --without $2 -c alltoall -o '$work/x.json' 2>'$work/err'"
+	expect "$1 without $2: trees" grep -q "^trees .* into each rank\$" "$work/err"
+	expect "$1 without $2: it says so" grep -q "^compact .* version 3 of the format" "$work/err"
+	expect "$1 without $2: the bound" grep -q "^bound       $3 GB/s, proven by" "$work/err"
+	expect "$1 without $2: near it" awk '/^ratio/ { found = $2 >= 0.9999 } END { exit !found }' "$work/err"
+	expect "$1 without $2: valid" "$blinkc" check -q "$work/x.json"
+	expect "$1 without $2: the schema" oracle validate schemas/schedule.schema.json "$work/x.json"
+	expect "$1 without $2: shown" "$blinkc" show "$work/x.json" -o "$work/shown"
+	expect "$1 without $2: is itself" "$blinkc" diff "$work/x.json" "$work/x.json"
+	expect_exit "$1 without $2: a list" 4 "$blinkc" convert "$work/x.json" --format json -o "$work/y.json"
+	expect "$1 without $2: what it says" grep -qF ", where all are listed: want at most" "$work/err"
+}
+# Of a mesh its shortest paths alone have too many edges. Another program walks all paths.
+into "torus:36x18@25 open:2" s5/gpu0 2.78208
+oracle in_trees "$work/x.json" >"$work/sums" || not_ok "a mesh of 36 x 18: $(cat "$work/sums")"
+expect "a mesh of 36 x 18: by another program" awk '{ exit !($1 > 2.7818 && $1 <= $2 && $2 < 2.7822) }' "$work/sums"
+if [ "$full" ]; then
+	into "torus:16x16x4@50" s5/gpu0 24.829
+	into "dragonfly:4x8x4@25" s5/gpu0 25.0237
+	into "hammingmesh:2x2x16x16@25" s5/gpu0 26.6406
+fi
+# A small one is listed, and each rank loads its part.
+ring=tests/fuzz/corpus/fuzz_schedule/compact-into.json
+expect "into each rank of a ring: valid" "$blinkc" check -q $ring
+expect "into each rank of a ring: a list" "$blinkc" convert $ring --format json -o "$work/list.json"
+expect "into each rank of a ring: valid" "$blinkc" check -q "$work/list.json"
+expect "into each rank of a ring: diff of both forms" "$blinkc" diff $ring "$work/list.json"
+oracle in_trees $ring --list "$work/list.json" >"$work/sums" || not_ok "into each rank of a ring: $(cat "$work/sums")"
+timeout 120 "$perf" --ranks 4 --threads-as-ranks $ring -b 64K -e 64K -n 1 -w 0 >"$work/ring.log" 2>&1 ||
+	not_ok "blink-perf of ranks, into each rank of a ring: exit $?"
+expect "each rank of a ring loads its part" grep -q '^# Out of bounds values : 0 OK' "$work/ring.log"
+expect "into each rank of a ring: by another program" grep -qx "20 20" "$work/sums"
 
 # What no planner serves is refused before a bound is searched for, which would take minutes of a maximum flow for each
 # GPU. refused_soon NAME COLLECTIVE WHAT
