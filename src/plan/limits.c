@@ -344,9 +344,10 @@ fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
 Status
 plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask)
 {
-	bool serves;
+	bool serves, blocks = ask->coll == ALLGATHER || ask->coll == REDUCESCATTER;
 	if (topo->n_ranks <= LIMIT_PAIR_RANKS)
-		return OK;
+		return !blocks || pack_templates_serves(topo, sym, ask->coll) ? OK
+		    : plan_check_size(ctx, topo, ask->coll);
 	if (ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT)
 		return topo_check_pairs(ctx, topo);
 	serves = pack_templates_serves(topo, sym, ask->coll);

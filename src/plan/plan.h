@@ -151,7 +151,8 @@ bool plan_is_slow(const Planning *in, const Packing *pack, int *work);
 /* ---- trees.c ---- */
 
 /* Before a bound is searched for: whether so large a job has trees at all. Fails: LIMIT it has more than
- * LIMIT_PAIR_RANKS ranks, and none of the planners that need no table of their pairs serves it. */
+ * LIMIT_PAIR_RANKS ranks, and none of the planners that need no table of their pairs serves it; or each rank's block
+ * goes to all others, in a list that has no room for these edges. */
 Status plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask);
 
 /* Fails: LIMIT there would be more trees or edges than a schedule may have. */
