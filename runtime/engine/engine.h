@@ -60,7 +60,7 @@ struct pace {
 /* A plan with this rank's peers. */
 struct lanes {
 	struct plan_task *task;
-	int *order;			/* of tasks over a network: by whom they are for, from the next rank around */
+	int *order;			/* of tasks, by whom they are for, from the next rank around; NULL: no net */
 	const void **operand;		/* as many as the widest task has sources */
 	int n_mirrors;			/* rings that the net fills */
 	struct mirror *mirror;		/* by peer and lane */

@@ -102,15 +102,17 @@ reader_after(const struct engine *e, const RankTask *task)
 static Status
 order_tasks(struct engine *e, Ctx *ctx, const RankProgram *prog, struct lanes *lanes)
 {
+	ArenaMark mark = arena_mark(&ctx->scratch);
 	int *first;
 	TRY(NEW(ctx, lanes->order, prog->n_tasks));
-	TRY(NEW(ctx, first, e->self->n_ranks + 2));
+	TRY(TEMP(ctx, first, e->self->n_ranks + 2));
 	for (int t = 0; t < prog->n_tasks; t++)
 		first[reader_after(e, &prog->task[t]) + 1]++;
 	for (int r = 0; r <= e->self->n_ranks; r++)
 		first[r + 1] += first[r];
 	for (int t = 0; t < prog->n_tasks; t++)
 		lanes->order[first[reader_after(e, &prog->task[t])]++] = t;
+	arena_release(&ctx->scratch, mark);
 	return OK;
 }
 
@@ -142,7 +144,8 @@ connect_tasks(struct engine *e, struct plan *plan)
 		lanes->n_to += task->n_to;
 	}
 	sort_mirrors(lanes, prog->n_tasks);
-	TRY(order_tasks(e, ctx, prog, lanes));
+	if (e->self->net)
+		TRY(order_tasks(e, ctx, prog, lanes));
 	plan->lanes = lanes;
 	return OK;
 }
