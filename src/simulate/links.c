@@ -189,11 +189,11 @@ queue_step(struct run *run, struct flow_run *flow, int slot)
 		flow->tail = slot;
 }
 
-/* What each weight is to get, rounded down. */
+/* What each weight is to get of these bytes on links, rounded down. */
 static Wide
-work_of_step(const struct run *run, int64_t bytes, int64_t weight)
+work_of_step(int64_t bytes, int64_t weight)
 {
-	Wide work = (Wide)protocol_bytes(run->protocol, bytes) * PS_PER_S << RATE_BITS;
+	Wide work = (Wide)bytes * PS_PER_S << RATE_BITS;
 	if (weight == WEIGHT_ONE)
 		return work;
 	if (work >> (126 - RATE_BITS) == 0)
@@ -233,11 +233,11 @@ links_enter(struct run *run, int slot)
 		link->moved += (Wide)bytes * place[i].times;
 		look_ahead(run, link, bytes, place[i].times);
 	}
-	bytes += run->ask->p.header;
-	bytes -= pass_at_once(run, flow, bytes);
+	int64_t header = run->ask->p.header, left = header - pass_at_once(run, flow, bytes + header);
+	bytes = left < 0 ? protocol_bytes(run->protocol, bytes + left) : protocol_bytes(run->protocol, bytes) + left;
 	if (flow->head == NO_SLOT)
 		join_links(run, hop->flow);
-	step->end = work_of_step(run, bytes, hop->weight);
+	step->end = work_of_step(bytes, hop->weight);
 	if (flow->clock != NO_LINK)
 		step->end += read_clock(run, &run->link[flow->clock]) + flow->ahead;
 	queue_step(run, flow, slot);

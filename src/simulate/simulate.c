@@ -31,10 +31,14 @@
  * costs its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the
  * rest of the other's links.
  *
+ * Queues. With `in_order` the first link of a route is a queue: of the steps whose start-up is done one moves at a time,
+ * and the next only where that one leaves some of the link, as another link bounds it, or has ended.
+ *
  * Parts. The trees of a part of a hybrid schedule begin `setup` later, which is how long peer access takes to switch.
  *
  * Packets. A message of `packet_most` bytes or less has twice its bytes on each link (as many of flags as of data),
  * start-ups of `packet_step`, and `packet_hop` of the latency. One by lines has 16 / 15 of its bytes, and `line_hop`.
+ * Each step has `header` bytes more.
  *
  * Exactness. Times are whole ps, what a link gives to each weight (a level) whole 2^-52 bytes/s, work whole
  * (ps * 2^-40 bytes/s). Levels are rounded down, so that the steps of a link take no more than it has; what they have

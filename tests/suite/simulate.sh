@@ -322,6 +322,9 @@ for s in all two pcie chain3; do
 	same "messages in order, $s" --executor host --parameters "$work/p.json" --chunk 2K --size 1000,30000 \
 		"$work/$s.json"
 done
+echo '{"kernel": {"header": 100}}' >"$work/p.json"
+same "headers of packets, lines and chunks" --parameters "$work/p.json" --chunk 16K --size 1000,100000,3000000 \
+	"$work/s.json"
 
 # ---- parameters from measured times ----
 
