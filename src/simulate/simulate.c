@@ -31,8 +31,8 @@
  * costs its sender nothing; one that ends at a switch is added there, in no time, and arrives when it would over the
  * rest of the other's links.
  *
- * Queues. With `in_order` the first link of a route is a queue: of the steps whose start-up is done one moves at a time,
- * and the next only where that one leaves some of the link, as another link bounds it, or has ended.
+ * Queues. With `in_order` the first link of a route is a queue: of the steps whose start-up is done one moves at a
+ * time, and the next only where that one leaves some of the link, as another link bounds it, or has ended.
  *
  * Parts. The trees of a part of a hybrid schedule begin `setup` later, which is how long peer access takes to switch.
  *
