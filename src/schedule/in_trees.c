@@ -188,50 +188,45 @@ sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched)
 	return OK;
 }
 
-/* ---- the farthest rank ---- */
+/* ---- depth and latency ---- */
+
+/* The greatest sum over the links of any rank's path: of their latencies, or of 1 for each rank that it leaves. */
+static Status
+find_farthest(Ctx *ctx, const Schedule *sched, bool latencies, int64_t *out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	InTreeWalk w;
+	int64_t *sum;
+	*out = 0;
+	TRY(in_tree_walk(ctx, sched, &w));
+	TRY(TEMP(ctx, sum, sched->topo->n_vertices));
+	while (in_tree_next(&w)) {
+		sum[w.order[0]] = 0;
+		for (int i = 1; i < w.n; i++) {
+			int v = w.order[i];
+			const Link *link = &sched->topo->link[w.next[v]];
+			sum[v] = sum[link->to] + (latencies ? link->latency : v < sched->topo->n_ranks);
+			if (v < sched->topo->n_ranks && sum[v] > *out)
+				*out = sum[v];
+		}
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
 
 Status
 in_trees_depth(Ctx *ctx, const Schedule *sched, int *out)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	InTreeWalk w;
-	int *depth, deepest = 0;
-	TRY(in_tree_walk(ctx, sched, &w));
-	TRY(TEMP(ctx, depth, sched->topo->n_vertices));
-	while (in_tree_next(&w)) {
-		depth[w.order[0]] = 0;
-		for (int i = 1; i < w.n; i++) {
-			int v = w.order[i], to = sched->topo->link[w.next[v]].to;
-			depth[v] = depth[to] + (v < sched->topo->n_ranks);
-			deepest = depth[v] > deepest ? depth[v] : deepest;
-		}
-	}
-	arena_release(&ctx->scratch, mark);
-	*out = deepest;
+	int64_t depth;
+	TRY(find_farthest(ctx, sched, false, &depth));
+	*out = (int)depth;
 	return OK;
 }
 
 Status
 in_trees_latency(Ctx *ctx, const Schedule *sched, int64_t *out)
 {
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	InTreeWalk w;
-	int64_t *latency, most = 0;
-	TRY(in_tree_walk(ctx, sched, &w));
-	TRY(TEMP(ctx, latency, sched->topo->n_vertices));
-	while (in_tree_next(&w)) {
-		latency[w.order[0]] = 0;
-		for (int i = 1; i < w.n; i++) {
-			int v = w.order[i];
-			const Link *link = &sched->topo->link[w.next[v]];
-			latency[v] = latency[link->to] + link->latency;
-			if (v < sched->topo->n_ranks && latency[v] > most)
-				most = latency[v];
-		}
-	}
-	arena_release(&ctx->scratch, mark);
-	*out = most;
-	return OK;
+	return find_farthest(ctx, sched, true, out);
 }
 
 /* ---- paths ---- */

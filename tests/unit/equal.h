@@ -1,10 +1,11 @@
-/* Are two schedules equal, what ranks do by them, and what comes of it? */
+/* Are two schedules equal, what ranks do by them, and what comes of it? And schedules of other ranks. */
 #ifndef BLINK_TEST_EQUAL_H
 #define BLINK_TEST_EQUAL_H
 
 #include "blink.h"
 #include "compiled.h"
 #include "api/schedule.h"
+#include "random.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
@@ -117,6 +118,29 @@ same_bits(const Ctx *ctx, const Schedule *listed, const Text *compact)
 	free(b);
 	text_free(&json);
 	return same && moved;
+}
+
+static inline void
+swap(int *a, int *b)
+{
+	int t = *a;
+	*a = *b;
+	*b = t;
+}
+
+/* Its ranks in another order. */
+static inline Schedule *
+relabelled(Ctx *ctx, const Schedule *sched)
+{
+	int n = sched->topo->n_ranks, *rank;
+	Schedule *out;
+	must(ctx, NEW(ctx, rank, n));
+	for (int r = 0; r < n; r++)
+		rank[r] = r;
+	for (int r = n - 1; r > 0; r--)
+		swap(&rank[r], &rank[below(r + 1)]);
+	must(ctx, sched_relabel(ctx, sched, rank, &out));
+	return out;
 }
 
 #endif

@@ -6,7 +6,6 @@
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
-#include "random.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -75,14 +74,6 @@ halve(Ctx *ctx, const Topology *topo, Symmetry *sym, SymmetryMap *map)
 	sym->size /= 2;
 	map->vertex = vertex;
 	map->link = link;
-}
-
-static void
-swap(int *a, int *b)
-{
-	int t = *a;
-	*a = *b;
-	*b = t;
 }
 
 static void
@@ -179,20 +170,6 @@ try_change(const Schedule *from, struct counts *counts)
 }
 
 /* ---- tests ---- */
-
-static Schedule *
-relabelled(Ctx *ctx, const Schedule *sched)
-{
-	int n = sched->topo->n_ranks, *rank;
-	Schedule *out;
-	must(ctx, NEW(ctx, rank, n));
-	for (int r = 0; r < n; r++)
-		rank[r] = r;
-	for (int r = n - 1; r > 0; r--)
-		swap(&rank[r], &rank[below(r + 1)]);
-	must(ctx, sched_relabel(ctx, sched, rank, &out));
-	return out;
-}
 
 static void
 test(const char *line, Collective coll, int changes, struct counts *counts)

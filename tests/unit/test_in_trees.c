@@ -6,7 +6,6 @@
 #include "graph/graph.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/plan.h"
-#include "random.h"
 #include "schedule/in_trees.h"
 #include "topology/topology.h"
 
@@ -132,20 +131,6 @@ try_change(const Schedule *from, struct counts *counts)
 }
 
 /* ---- tests ---- */
-
-static Schedule *
-relabelled(Ctx *ctx, const Schedule *sched)
-{
-	int n = sched->topo->n_ranks, *rank;
-	Schedule *out;
-	must(ctx, NEW(ctx, rank, n));
-	for (int r = 0; r < n; r++)
-		rank[r] = (r * 5 + 3) % n;
-	for (int r = 0; r < n && n % 5 == 0; r++)
-		rank[r] = n - 1 - r;
-	must(ctx, sched_relabel(ctx, sched, rank, &out));
-	return out;
-}
 
 /* least: of the optimum, and the optimum of the bound. */
 static void
