@@ -41,7 +41,7 @@ enum {
 					 * beside 20 servers of 36 have 4 million */
 	LIMIT_IN_LINKS = 1 << 24,	/* links of all trees of an alltoall that has trees into each rank: one tree for
 					 * each of 4095 ranks without switches, 7 digits each; 128 MiB of text */
-	LIMIT_IN_TREES = 64,		/* of those, into one rank: all are at hand where paths are listed */
+	LIMIT_IN_TREES = 64,		/* trees into one rank, all in memory while its paths are listed */
 	LIMIT_RINGS = 1 << 18,		/* hops of all Hamiltonian cycles that are listed: the 5040 of a full mesh of
 					 * 8 GPUs have 40320 */
 	LIMIT_RING_STEPS = 1 << 22,	/* of the search for them, and of the choice of some: a second at most */

@@ -1,9 +1,9 @@
 /* Paths of an alltoall without symmetry: a maximum concurrent flow, by trees into each rank.
  *
  * The flow to one rank, from all others together, is a mix of trees into it. So each block is cut into a few equal
- * parts, of which every rank has a tree, at first all alike: the state is one link for each vertex and tree, and loads
- * are whole numbers. The method of multipliers (Hestenes 1969, Powell 1969) finds loads and prices: a link costs its
- * price, and more the more it is used above the others:
+ * parts, and every rank has a tree for each part, at first all equal: the state is one link for each vertex and tree,
+ * and loads are whole numbers. The method of multipliers (Hestenes 1969, Powell 1969) finds loads and prices: a link
+ * costs its price, and more the more it is used above the others:
  *
  *   cost = max(0, price + stiffness * (load / capacity - use)),  with `use` so that the sum of capacity * cost is 1
  *
@@ -258,7 +258,7 @@ list_links(struct in_trees *s, int root, const int *next, int *listed, int *link
 	return n;
 }
 
-/* One after the other, those that are alike together. */
+/* Equal consecutive trees are merged. */
 static Status
 list_trees(struct in_trees *s, int root, int *listed, Packing *pack)
 {

@@ -253,8 +253,8 @@ find_ports(struct children *c, int64_t units)
 	return true;
 }
 
-/* Ranks by the switch that each is linked to. False: one of several switches has so many ranks that trees would have to
- * enter it more than once. */
+/* Ranks by the switch that each is linked to. False: one of several switches has more ranks than a tree that enters it
+ * once can serve. */
 static bool
 find_leaves(struct children *c, int64_t units)
 {
