@@ -2,7 +2,7 @@
 """Which packer's trees are kept, over many jobs, what would be lost without it, and whether its estimate holds.
 
     tests/bench/packers.py [--random N] [--large N] [--first SEED] [--limit S] [--only WORD] [--part NAME]
-                           [--lost N] [--packer WORD] [--estimates] [--jobs]
+                           [--lost N] [--packer WORD] [--estimates] [--jobs] [--old DIR]
 
 plans the topologies that come along, each collective and set of link classes; the cases of planning.py; random machines
 (500) of 33 to 160 GPUs, with seeds from 1 or SEED; and, of 161 to 4096 GPUs, --large N more. Prints for each row of the
@@ -16,6 +16,8 @@ other way round; with the case that differs most, and the CPU of all with and wi
 --estimates: of each packer the longest run, and which share of the estimate of src/plan/work.c runs took, at the most
 and at the least, of those that took more than 10 ms. One that takes more than its estimate runs where it should not;
 one that takes far less is left out where it might run. --jobs prints each job, too.
+--old DIR: each job is planned by DIR/build/blinkc, too, of another built tree: each plan of this one that differs, what
+became worse first, and of how many jobs. A job of which one of the two has no plan is such a line, too.
 
 BUILD names the directory of the build (build). Nothing is asserted.
 """
@@ -328,6 +330,34 @@ def print_estimates(plans):
         print(f"| {name} | {len(shares)} | {longest:.3g} s | {max(shares)[1]} | {min(shares)[1]} |")
 
 
+def print_old(plans, program, seconds):
+    """What this tree plans otherwise than `program`, a line each."""
+    lines, counts, took = [], collections.Counter(), [0.0, 0.0]
+    for job, new in plans:
+        old = plan(program, job, seconds)
+        if not old or not new:
+            counts["planned by neither" if old is new else "planned by the old one alone" if old
+                   else "planned by the new one alone"] += 1
+            if old:
+                lines.append((0, f"| {job.name} | no plan | |"))
+            continue
+        took[0] += old.seconds
+        took[1] += new.seconds
+        words = {worse: ", ".join(f"{what} {factor:.6g} times" for what, factor in differences(old, new)
+                                  if (factor > 1) == worse) for worse in (True, False)}
+        kind = "the same" if not any(words.values()) else "better" if not words[True] else "worse" if not words[False] \
+            else "some better, some worse"
+        counts[kind] += 1
+        if kind != "the same":
+            lines.append((["worse", "some better, some worse", "better"].index(kind),
+                          f"| {job.name} | {words[True]} | {words[False]} |"))
+    print("\n| job | worse | better |\n| --- | --- | --- |")
+    for _, line in sorted(lines):
+        print(line)
+    print("; ".join(f"{kind}: {count}" for kind, count in counts.most_common())
+          + f"; of those that both plan {took[0]:.4g} s of CPU before, {took[1]:.4g} s now")
+
+
 def sample(jobs, count, name):
     jobs = sorted(jobs, key=lambda pair: pair[1].seconds)
     return sorted(random.Random(name).sample(jobs, min(count, len(jobs))))
@@ -345,6 +375,7 @@ def main():
     parser.add_argument("--packer", default="", help="of these alone: packers whose name has this word")
     parser.add_argument("--estimates", action="store_true", help="print what packers take beside their estimates")
     parser.add_argument("--jobs", action="store_true", help="print each job")
+    parser.add_argument("--old", help="directory of another built tree, which plans the same jobs")
     options = parser.parse_args()
     build = os.environ.get("BUILD", "build")
     with tempfile.TemporaryDirectory() as work:
@@ -358,6 +389,8 @@ def main():
         print_kept(plans)
         if options.estimates:
             print_estimates(plans)
+        if options.old:
+            print_old(plans, f"{options.old}/build/blinkc", options.limit)
         if options.lost:
             print("\n| without | kept | ran | worse | better | with it | without |\n" + "| --- " * 7 + "|")
         for name, row in rows() if options.lost else []:
