@@ -165,7 +165,8 @@ static void
 choose_proof(Ctx *ctx, const Job *job, const Bound *bound, Plan *plan)
 {
 	const Topology *topo = job->topo;
-	int64_t n = topo->n_ranks, hops = topo->n_vertices > n ? n * n : topo->n_links;
+	bool paths = collective_demand(job->ask.coll, topo->n_ranks, 0, 0).kind == DEMAND_PATH;
+	int64_t n = topo->n_ranks, hops = topo->n_vertices > n && !paths ? n * n : topo->n_links;
 	if (plan->proof.kind != CERTIFICATE_PRICES && plan->proof.kind != CERTIFICATE_LENGTHS)
 		return;
 	if (proof_searches(topo, job->ask.coll, plan->pack->symmetry) * hops / 10000 > progress(ctx, "a proof")

@@ -28,8 +28,9 @@ typedef struct {
 	int root;
 	Frac offset, length;	/* of each of these blocks */
 	int n_links;
-	const int *link;	/* of the first tree of a root all, one for each vertex; of later ones those that differ
-				 * from the tree before: each in place of the link from the same vertex */
+	const int *link;	/* of the first tree of a root all, one for each vertex that several links leave; of
+				 * later ones those that differ from the tree before: each in place of the link from the
+				 * same vertex */
 } InTree;
 
 /* Edge i of all, down before up. */

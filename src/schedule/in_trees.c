@@ -9,8 +9,12 @@
 Status
 in_tree_walk(Ctx *ctx, const Schedule *sched, InTreeWalk *w)
 {
+	const Topology *topo = sched->topo;
 	*w = (InTreeWalk){ .sched = sched, .t = -1 };
-	return TEMP_EACH(ctx, sched->topo->n_vertices, w->next, w->order, w->state, w->stack);
+	TRY(TEMP_EACH(ctx, topo->n_vertices, w->only, w->next, w->order, w->state, w->stack));
+	for (int v = 0; v < topo->n_vertices; v++)
+		w->only[v] = topo->first_out[v + 1] == topo->first_out[v] + 1 ? topo->out[topo->first_out[v]] : -1;
+	return OK;
 }
 
 enum { UNSEEN, OPEN, ARRIVES };
@@ -58,7 +62,7 @@ take_links(InTreeWalk *w, int t)
 	const Schedule *sched = w->sched;
 	const InTree *tree = &sched->in_tree[t];
 	if (t == 0 || tree->root != sched->in_tree[t - 1].root)
-		memset(w->next, -1, (size_t)sched->topo->n_vertices * sizeof *w->next);
+		memcpy(w->next, w->only, (size_t)sched->topo->n_vertices * sizeof *w->next);
 	for (int i = 0; i < tree->n_links; i++)
 		w->next[sched->topo->link[tree->link[i]].from] = tree->link[i];
 	w->t = t;
@@ -188,7 +192,7 @@ sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched)
 	return OK;
 }
 
-/* ---- depth and latency ---- */
+/* ---- depth, latency and what is passed ---- */
 
 /* The greatest sum over the links of any rank's path: of their latencies, or of 1 for each rank that it leaves. */
 static Status
@@ -227,6 +231,19 @@ Status
 in_trees_latency(Ctx *ctx, const Schedule *sched, int64_t *out)
 {
 	return find_farthest(ctx, sched, true, out);
+}
+
+Status
+in_trees_passed(Ctx *ctx, const Schedule *sched, bool *passed)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	InTreeWalk w;
+	TRY(in_tree_walk(ctx, sched, &w));
+	while (in_tree_next(&w))
+		for (int i = 1; i < w.n; i++)
+			passed[w.order[i]] = true;
+	arena_release(&ctx->scratch, mark);
+	return OK;
 }
 
 /* ---- paths ---- */

@@ -1,5 +1,6 @@
 /* An alltoall as trees into each rank. From each vertex one link leads on, whoever the blocks are from: so the paths of
- * all ranks to one are as long as a list of its vertices, where a list of paths has an edge for each hop.
+ * all ranks to one are as long as a list of its vertices, where a list of paths has an edge for each hop. A vertex that
+ * one link alone leaves, as a GPU at a switch, is not even listed.
  *
  * The schedule that it stands for: for each root, for each other rank in order, its paths by offset, each a tree of
  * edges down from that rank. A path that does not change from one tree of the root to the next is one tree, with the
@@ -16,6 +17,7 @@
 typedef struct {
 	const Schedule *sched;
 	int t;			/* number of the current tree; -1: before the first */
+	int *only;		/* of each vertex: the link that leaves it, where no other does; -1 */
 	int *next;		/* of each vertex: the link that leads on; -1: none */
 	int n, *order;		/* vertices that paths pass, each behind the one that its link leads to */
 	int *state, *stack;
@@ -40,6 +42,9 @@ Status sched_each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *wi
 
 /* As sched_expand, which calls it. */
 Status in_trees_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out);
+
+/* passed[v]: do paths leave vertex v? */
+Status in_trees_passed(Ctx *ctx, const Schedule *sched, bool *passed);
 
 /* As sched_depth and sched_latency. */
 Status in_trees_depth(Ctx *ctx, const Schedule *sched, int *out);

@@ -378,7 +378,7 @@ sched_verify(Ctx *ctx, const char *label, Schedule *sched)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct replay p = { .ctx = ctx, .label = label, .sched = sched, .n = sched->topo->n_ranks };
 	Frac achieved, bound;
-	enum { STEPS_VERTEX = 20 };
+	enum { STEPS_VERTEX = 15 };
 	int64_t steps = 0;
 	limit_steps(ctx, LIMIT_VERIFY_STEPS);
 	TRY(sched_check(ctx, label, sched));

@@ -1,4 +1,5 @@
 #include "verb/relays.h"
+#include "schedule/in_trees.h"
 
 #include <string.h>
 
@@ -42,10 +43,6 @@ leaves(const Schedule *sched, int link, int v)
 static bool
 carries(const Schedule *sched, int v)
 {
-	for (int t = 0; t < sched->n_in_trees; t++)
-		for (int i = 0; i < sched->in_tree[t].n_links; i++)
-			if (sched->topo->link[sched->in_tree[t].link[i]].from == v)
-				return true;
 	for (int t = 0; t < sched->n_segments; t++) {
 		const Tree *tree = &sched->segment[t].tree;
 		for (int e = 0; e < tree->n_down + tree->n_up; e++) {
@@ -72,10 +69,13 @@ relays_find(Ctx *ctx, const Topology *machine, const int *gpu, int n, const Ask 
     RelayGain *out)
 {
 	const Topology *topo = sched->topo;
+	bool *passed;
 	*out = (RelayGain){ .rate = FRAC_ZERO };
+	TRY(TEMP(ctx, passed, topo->n_vertices));
+	TRY(in_trees_passed(ctx, sched, passed));
 	TRY(NEW(ctx, out->gpu, topo->n_vertices));
 	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		if (is_gpu(machine, topo->vertex[v].id) && carries(sched, v))
+		if (is_gpu(machine, topo->vertex[v].id) && (passed[v] || carries(sched, v)))
 			out->gpu[out->n++] = topo->vertex[v].id;
 	return find_alone(ctx, machine, gpu, n, ask, out);
 }

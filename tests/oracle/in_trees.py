@@ -3,9 +3,10 @@
 
 usage: in_trees.py FILE.json [--list LIST.json]
 
-Trees into each rank are in order and tile its blocks; of each tree and each vertex one link leads on, and all ranks
-get to the root. Each pair's path is walked, tree by tree, and what it carries added to each link. The rate is what the
-fullest link allows, the bound what lengths prove by shortest paths, or that of the cut. Prints "rate bound", in GB/s.
+Trees into each rank are in order and tile its blocks; of each tree and each vertex one link leads on, of one that a
+single link leaves that one, and all ranks get to the root. Each pair's path is walked, tree by tree, and what it
+carries added to each link. The rate is what the fullest link allows, the bound what lengths prove by shortest paths, or
+that of the cut. Prints "rate bound", in GB/s.
 
 --list: the paths of the pairs, those that go on from one tree to the next joined, are the trees of that file.
 """
@@ -23,10 +24,13 @@ def fail(what):
 def trees_of(doc, n):
     """Of each root [(offset, length, {vertex: link})...]."""
     links, roots, end, now = doc["topology"]["links"], [[] for _ in range(n)], Fraction(1), {}
-    root = -1
+    root, leaving = -1, {}
+    for l, link in enumerate(links):
+        leaving.setdefault(link["from"], []).append(l)
+    only = {v: out[0] for v, out in leaving.items() if len(out) == 1}
     for number, tree in enumerate(doc["trees"]):
         if end == 1:
-            root, end, now = root + 1, Fraction(0), {}
+            root, end, now = root + 1, Fraction(0), only
         offset, length = map(Fraction, tree["segment"])
         if tree["root"] != root or offset != end or length <= 0:
             fail(f"trees[{number}] is not the next")

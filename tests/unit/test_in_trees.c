@@ -132,6 +132,20 @@ try_change(const Schedule *from, struct counts *counts)
 
 /* ---- tests ---- */
 
+/* Is no link listed that is the only one of its vertex? */
+static bool
+lists_choices(const Schedule *sched)
+{
+	const Topology *topo = sched->topo;
+	for (int t = 0; t < sched->n_in_trees; t++)
+		for (int i = 0; i < sched->in_tree[t].n_links; i++) {
+			int v = topo->link[sched->in_tree[t].link[i]].from;
+			if (topo->first_out[v + 1] == topo->first_out[v] + 1)
+				return false;
+		}
+	return true;
+}
+
 /* least: of the optimum, and the optimum of the bound. */
 static void
 test(const char *line, const char *lost, double least, int changes, struct counts *counts)
@@ -160,6 +174,7 @@ test(const char *line, const char *lost, double least, int changes, struct count
 	    sched->n_in_trees);
 	ok(part >= least && part < 1 + 1e-6, "the rate is near the optimum", line);
 	ok(top > 1 - 1e-6 && top <= 2 - least, "so is the bound", line);
+	ok(lists_choices(sched), "links without an alternative are not listed", line);
 	sched_write_json(sched, &text);
 	must(&ctx, sched_read_compact(&ctx, "x", text.data, text.size, &read));
 	ok(read->n_in_trees == sched->n_in_trees, "it is read as it was written", line);

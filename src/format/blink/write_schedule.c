@@ -282,9 +282,9 @@ put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 static void
 put_in_tree(JsonWriter *w, const InTree *tree)
 {
-	json_object(w, NULL, JSON_LINE);
+	json_object(w, NULL, JSON_TIGHT);
 	json_int(w, "root", tree->root);
-	json_array(w, "segment", JSON_LINE);
+	json_array(w, "segment", JSON_TIGHT);
 	json_frac(w, NULL, tree->offset);
 	json_frac(w, NULL, tree->length);
 	json_end(w);

@@ -41,6 +41,7 @@ struct in_trees {
 	double *mean_price;
 	int64_t *price, *distance, *best_price;	/* those that prove the best bound; all 0: none does */
 	double bound;			/* no paths use the fullest link less */
+	bool held;			/* mean_price is best_price, in doubles */
 };
 
 static inline int *

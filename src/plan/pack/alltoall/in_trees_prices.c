@@ -32,6 +32,7 @@ in_trees_settle(struct in_trees *s)
 void
 in_trees_reprice(struct in_trees *s, double part)
 {
+	s->held = false;
 	for (int l = 0; l < s->n_links; l++) {
 		s->link[l].price = cost_at(s, l, s->use);
 		s->mean_price[l] += part * (s->link[l].price - s->mean_price[l]);
@@ -83,7 +84,7 @@ in_trees_prove(struct in_trees *s, Bound *proof)
 	int shares = collective_shares(ALLTOALL, s->n);
 	Bound bound = { .kind = CERTIFICATE_LENGTHS };
 	Wide sum = 0;
-	for (int i = 0; i < N_SMALL_PRICES && !out_of_time(s->ctx, s->n_links); i++)
+	for (int i = 0; i < N_SMALL_PRICES && !s->held && !out_of_time(s->ctx, s->n_links); i++)
 		in_trees_bound(s, i, i == 0);
 	memcpy(s->price, s->best_price, (size_t)s->n_links * sizeof *s->price);
 	Wide cost = all_distances(s);

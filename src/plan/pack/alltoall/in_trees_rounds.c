@@ -10,7 +10,10 @@
  * In a round each vertex of each tree takes the link by which its blocks cost least, what they do to loads counted.
  * Then costs become prices. First the links get stiffer and parts are halved, until loads are as even as parts allow.
  * Then they get softer, so that a part more or less changes prices less, and the mean of prices proves a bound: sum of
- * capacity * price / sum of shortest distances, by duality. */
+ * capacity * price / sum of shortest distances, by duality.
+ *
+ * Before all that prices stay equal, and loads are evened. Where this alone comes near the bound, as in a torus that
+ * lost a GPU, little but the prices of links about what was lost is missing, which prove the bound. */
 #include "base/limits.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/pack/alltoall/in_trees.h"
@@ -20,11 +23,11 @@
 
 enum {
 	MOST_PARTS = 16,
-	MOST_CELLS = 1 << 25,	/* vertices of all trees */
+	MOST_CELLS = 1 << 26,	/* vertices of all trees: 512 MiB */
 	FINE_LOAD = 12000	/* parts of blocks on the fullest link: one more is less than 1e-4 of it */
 };
 
-#define MOST_WORK 4e9		/* links of all trees of all rounds: about a minute */
+#define MOST_WORK 5e9		/* links of all trees of all rounds: one to two minutes */
 #define NEAR 1e-4		/* of the bound */
 
 static Status
@@ -126,14 +129,19 @@ set_stiffness(struct in_trees *s, double relative)
 
 /* What follows a round: other prices, and links that are stiffer, with smaller parts, and then softer.
  *
- * At first links are soft, and all rounds change prices: so prices come near the best ones, as in random graphs, where
- * few paths are as short as others. Where many are, as in tori, all blocks follow each change of prices, and loads get
- * no better: then it is begun anew, `calm`, with stiff links that even loads before prices change, and these seldom. */
+ * First prices stay, until loads get no more even. Where these are near the bound then, stiff links change prices in
+ * each round; once these prove a better bound, they stay again, and loads become even at them.
+ *
+ * Elsewhere links are soft then, and all rounds change prices: so prices come near the best ones, as in random graphs,
+ * where few paths are as short as others. Where many are, as in tori, all blocks follow each change of prices, and loads
+ * get no better: then it is begun anew, `calm`, with stiff links that even loads before prices change, and these
+ * seldom. */
 struct phase {
 	double stiffness;
+	bool level, near;	/* prices stay; or did, and loads came near the bound */
 	bool soft, calm;
 	int round, begin;	/* rounds so far; when it became calm */
-	double least;		/* use of the fullest link, the last time that this was lower, */
+	double least;		/* use of the fullest link, the last time that this was lower; `level`: its distance; */
 	int since;		/* rounds ago */
 	int waits;		/* rounds since the distance from the bound was this */
 	double distance;
@@ -148,6 +156,55 @@ full_load(const struct in_trees *s)
 		if (s->link[l].price > 0)
 			least = fmin(least, s->capacity[l]);
 	return s->use * s->parts * least;
+}
+
+static double
+distance_of(const struct in_trees *s)
+{
+	return s->best_use / s->bound - 1;
+}
+
+#define LEVEL_STIFFNESS 30
+
+/* Prices stay from now on: those that prove the best bound. */
+static void
+hold_prices(struct in_trees *s, struct phase *at)
+{
+	double all = 0;
+	for (int l = 0; l < s->n_links; l++)
+		all += s->capacity[l] * (double)s->best_price[l];
+	for (int l = 0; l < s->n_links; l++)
+		s->link[l].price = s->mean_price[l] = (double)s->best_price[l] / all;
+	s->held = at->level = true;
+	at->stiffness = LEVEL_STIFFNESS;
+	at->least = INFINITY;
+	at->since = 0;
+}
+
+/* While prices stay. */
+static void
+follow_level(struct in_trees *s, struct phase *at)
+{
+	enum { PATIENCE = 2 };
+	const double gain = 0.1, far = 0.03, first = 2, near = 200;
+	double distance = distance_of(s);
+	at->since = distance < (1 - gain) * at->least ? 0 : at->since + 1;
+	at->least = fmin(distance, at->least);
+	if (at->since < PATIENCE)
+		return;
+	at->since = 0;
+	if (!at->near && s->parts == 1 && distance > far) {
+		at->level = false;
+		at->least = INFINITY;
+		at->stiffness = first;
+		at->begin = at->round + 1;
+	} else if (2 * s->parts <= s->most_parts && full_load(s) <= FINE_LOAD) {
+		halve_parts(s);
+	} else {
+		at->level = false;
+		at->near = at->soft = true;
+		at->stiffness = near;
+	}
 }
 
 /* Has nothing come of the rounds with soft links? Then all begins anew. */
@@ -175,7 +232,11 @@ static void
 next_phase(struct in_trees *s, struct phase *at)
 {
 	/* One part more on a link changes its cost by less than `noise`. */
-	const double stiffer = 1.5, softer = 0.8, softest = 0.5, noise = at->calm ? 0.05 : 0.02;
+	const double stiffer = 1.5, softer = at->near ? 0.95 : 0.8, softest = 0.5, noise = at->calm ? 0.05 : 0.02;
+	if (at->level) {
+		follow_level(s, at);
+		return;
+	}
 	if (become_calm(s, at))
 		return;
 	if (at->soft)
@@ -196,6 +257,8 @@ changes_prices(const struct phase *at)
 {
 	enum { FIRST = 3, FIRST_CALM = 5 };
 	int round = at->round - at->begin;
+	if (at->level)
+		return false;
 	return at->soft || (at->calm ? round >= FIRST_CALM && round % 2 == 0 : round >= FIRST);
 }
 
@@ -204,7 +267,7 @@ static bool
 is_done(const struct in_trees *s, struct phase *at)
 {
 	enum { WAIT = 15 };
-	double distance = s->best_use / s->bound - 1;
+	double distance = distance_of(s);
 	if (!at->soft || distance < 0.9 * at->distance) {
 		at->distance = distance;
 		at->waits = 0;
@@ -216,10 +279,10 @@ static void
 rounds(struct in_trees *s)
 {
 	enum { BOUND_EACH = 3 };
-	const double first_stiffness = 2, mean_part = 0.2;
+	const double mean_part = 0.2;
 	/* ms, as choose_proof (compile.c) wants them. */
 	const int proof_time = 2 * (int)((int64_t)s->n * s->n_links / 10000);
-	struct phase at = { .stiffness = first_stiffness, .least = INFINITY };
+	struct phase at = { .level = true, .stiffness = LEVEL_STIFFNESS, .least = INFINITY };
 	for (double work = 0; work < MOST_WORK && !is_done(s, &at); at.round++) {
 		if (progress(s->ctx, "trees into each rank: round %d, within %.2g of the bound", at.round,
 		    s->best_use / s->bound - 1) <= proof_time)
@@ -232,22 +295,42 @@ rounds(struct in_trees *s)
 		keep_best(s);
 		if (changes_prices(&at))
 			in_trees_reprice(s, mean_part);
-		if (at.round % BOUND_EACH == 0)
+		double bound = s->bound;
+		if (at.round % BOUND_EACH == 0 && (at.round == 0 || !at.level))
 			in_trees_bound(s, at.round / BOUND_EACH, at.soft);
+		if (at.near && s->bound > bound * (1 + NEAR))
+			hold_prices(s, &at);
 		next_phase(s, &at);
 	}
 }
 
 /* ---- the packing ---- */
 
-/* Links of vertices that blocks pass, where they are not as `listed`. Returns how many. link: or NULL. */
+static bool
+has_choice(const Topology *topo, int v)
+{
+	return topo->first_out[v + 1] > topo->first_out[v] + 1;
+}
+
+/* Links of one tree into each rank. */
+static int64_t
+most_listed(const Topology *topo)
+{
+	int64_t n = 0;
+	for (int v = 0; v < topo->n_vertices; v++)
+		n += has_choice(topo, v);
+	return n * topo->n_ranks;
+}
+
+/* Links of vertices that blocks pass, where several leave these and they are not as `listed`. Returns how many.
+ * link: or NULL. */
 static int
 list_links(struct in_trees *s, int root, const int *next, int *listed, int *link)
 {
 	int n = 0;
 	in_tree_measure(s, root, next);
 	for (int v = 0; v < s->n_vertices; v++) {
-		if (v == root || s->size[v] == 0 || listed[v] == next[v])
+		if (v == root || s->size[v] == 0 || !has_choice(s->topo, v) || listed[v] == next[v])
 			continue;
 		if (link) {
 			link[n] = next[v];
@@ -258,9 +341,9 @@ list_links(struct in_trees *s, int root, const int *next, int *listed, int *link
 	return n;
 }
 
-/* Equal consecutive trees are merged. */
+/* Trees that are as the one before are merged with it, and so are those for which there is no room. */
 static Status
-list_trees(struct in_trees *s, int root, int *listed, Packing *pack)
+list_trees(struct in_trees *s, int root, int *listed, int64_t *room, Packing *pack)
 {
 	Frac part = { 1, s->best_parts };
 	memset(listed, -1, (size_t)s->n_vertices * sizeof *listed);
@@ -268,10 +351,11 @@ list_trees(struct in_trees *s, int root, int *listed, Packing *pack)
 		const int *next = in_tree_at(s, s->best, root, t);
 		int n = list_links(s, root, next, listed, NULL), *link;
 		InTree *tree = &pack->in_tree[pack->n_in_trees];
-		if (n == 0) {
+		if (t > 0 && (n == 0 || n > *room)) {
 			frac_add(tree[-1].length, part, &tree[-1].length);
 			continue;
 		}
+		*room -= t > 0 ? n : 0;
 		TRY(NEW(s->ctx, link, n));
 		list_links(s, root, next, listed, link);
 		*tree = (InTree){ .root = root, .length = part, .n_links = n, .link = link };
@@ -286,11 +370,12 @@ make_packing(struct in_trees *s, Packing **out)
 {
 	Packing *pack;
 	int *listed;
+	int64_t room = LIMIT_IN_LINKS - most_listed(s->topo);
 	TRY(NEW(s->ctx, pack, 1));
 	TRY(NEW(s->ctx, pack->in_tree, (size_t)s->n * (size_t)s->best_parts));
 	TRY(TEMP(s->ctx, listed, s->n_vertices));
 	for (int root = 0; root < s->n; root++)
-		TRY(list_trees(s, root, listed, pack));
+		TRY(list_trees(s, root, listed, &room, pack));
 	*out = pack;
 	return OK;
 }
@@ -301,7 +386,7 @@ pack_in_trees(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct in_trees s;
 	*out = NULL;
-	if (topo->route || (int64_t)topo->n_ranks * topo->n_vertices > LIMIT_IN_LINKS)
+	if (topo->route || (int64_t)topo->n_ranks * topo->n_vertices > MOST_CELLS || most_listed(topo) > LIMIT_IN_LINKS)
 		return OK;
 	TRY(in_trees_new(ctx, topo, proof, &s));
 	if (!first_trees(&s))
