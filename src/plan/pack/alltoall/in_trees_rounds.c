@@ -133,8 +133,8 @@ set_stiffness(struct in_trees *s, double relative)
  * each round; once these prove a better bound, they stay again, and loads become even at them.
  *
  * Elsewhere links are soft then, and all rounds change prices: so prices come near the best ones, as in random graphs,
- * where few paths are as short as others. Where many are, as in tori, all blocks follow each change of prices, and loads
- * get no better: then it is begun anew, `calm`, with stiff links that even loads before prices change, and these
+ * where few paths are as short as others. Where many are, as in tori, all blocks follow each change of prices, and
+ * loads get no better: then it is begun anew, `calm`, with stiff links that even loads before prices change, and these
  * seldom. */
 struct phase {
 	double stiffness;
