@@ -32,7 +32,7 @@ Status pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, 
  * a lower one.
  * *out: has in_tree; NULL: none, as where pairs of ranks have routes of their own, or a tree for each rank more than
  * LIMIT_IN_LINKS links of vertices with a choice. Random: none.
- * Cost: 1e-8 s times links, ranks, parts of blocks and rounds: 1023 GPUs of 6 links in 17 s. Memory: 8 bytes for each
+ * Cost: 1e-8 s times links, ranks, parts of blocks and rounds: 1023 GPUs of 6 links in 26 s. Memory: 8 bytes for each
  * rank, vertex and part. */
 Status pack_in_trees(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
 

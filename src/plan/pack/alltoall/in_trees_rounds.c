@@ -181,12 +181,23 @@ hold_prices(struct in_trees *s, struct phase *at)
 	at->since = 0;
 }
 
+/* Where prices have to differ, trees that are even at equal ones are no good start. */
+static void
+begin_anew(struct in_trees *s)
+{
+	for (int l = 0; l < s->n_links; l++)
+		s->link[l].load = 0;
+	first_trees(s);
+	s->best_use = INFINITY;
+	keep_best(s);
+}
+
 /* While prices stay. */
 static void
 follow_level(struct in_trees *s, struct phase *at)
 {
 	enum { PATIENCE = 2 };
-	const double gain = 0.1, far = 0.03, first = 2, near = 200;
+	const double gain = 0.1, far = 0.01, first = 2, near = 200;
 	double distance = distance_of(s);
 	at->since = distance < (1 - gain) * at->least ? 0 : at->since + 1;
 	at->least = fmin(distance, at->least);
@@ -194,6 +205,7 @@ follow_level(struct in_trees *s, struct phase *at)
 		return;
 	at->since = 0;
 	if (!at->near && s->parts == 1 && distance > far) {
+		begin_anew(s);
 		at->level = false;
 		at->least = INFINITY;
 		at->stiffness = first;
