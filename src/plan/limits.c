@@ -341,19 +341,40 @@ fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
 	    ? "servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
 }
 
+/* Of an allgather or reducescatter: a group that rotates the servers that lost nothing, where trees of a few ranks are
+ * enough under it; NULL: there is none, or all servers are alike. */
+static Status
+find_whole_servers(Ctx *ctx, const Topology *topo, Collective coll, Symmetry **out)
+{
+	Symmetry *sym;
+	bool serves = false;
+	*out = NULL;
+	if ((coll != ALLGATHER && coll != REDUCESCATTER) || topo->route || tree_shares(topo, coll))
+		return OK;
+	TRY(topo_symmetry(ctx, topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
+	if (sym->size > 1)
+		TRY(pack_images_serves(ctx, topo, sym, &serves));
+	*out = serves ? sym : NULL;
+	return OK;
+}
+
 Status
 plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask)
 {
-	bool serves, blocks = ask->coll == ALLGATHER || ask->coll == REDUCESCATTER;
-	if (topo->n_ranks <= LIMIT_PAIR_RANKS)
-		return !blocks || pack_templates_serves(topo, sym, ask->coll) ? OK
-		    : plan_check_size(ctx, topo, ask->coll);
-	if (ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT)
+	bool few = topo->n_ranks <= LIMIT_PAIR_RANKS, serves = pack_templates_serves(topo, sym, ask->coll);
+	bool blocks = ask->coll == ALLGATHER || ask->coll == REDUCESCATTER;
+	Symmetry *whole;
+	if (few && (!blocks || serves || (int64_t)topo->n_ranks * (topo->n_ranks - 1) <= LIMIT_TREE_EDGES))
+		return OK;
+	if (!few && (ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT))
 		return topo_check_pairs(ctx, topo);
-	serves = pack_templates_serves(topo, sym, ask->coll);
-	if (!serves)
+	if (!serves) {
+		TRY(find_whole_servers(ctx, topo, ask->coll, &whole));
+		serves = whole != NULL;
+	}
+	if (!serves && !few)
 		TRY(pack_rooted_serves(ctx, topo, ask->coll, &serves));
-	return serves ? OK : fail_pairs(ctx, topo, ask->coll);
+	return serves ? OK : few ? plan_check_size(ctx, topo, ask->coll) : fail_pairs(ctx, topo, ask->coll);
 }
 
 /* An alltoall where some ranks have no image: a list of all paths, or, where that is too long, those of servers that
@@ -392,6 +413,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	bool lists = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts;
 	bool many = !lists && collective_demands(ask->coll, in->topo->n_ranks) > MANY_TREES;
 	Packing *pack = NULL;
+	Symmetry *whole;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	if (ask->matrix) {
 		TRY(plan_check_size(ctx, in->topo, ask->coll));
@@ -411,7 +433,11 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	const Error error = ctx->error;
 	Bound proof = *in->bound;
 	ctx->error.status = OK;
-	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	TRY(find_whole_servers(ctx, in->topo, ask->coll, &whole));
+	if (whole)
+		TRY(pack_images(ctx, in->topo, whole, ask->coll, in->bound, &pack));
+	if (!pack)
+		TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
 	if (!pack && ask->coll == ALLTOALL)
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
 	if (!pack && many)

@@ -409,6 +409,21 @@ without_one allgather "$lost rails" 0-4094
 [ ! "$full" ] || without_one allgather "$lost" 1-4093
 [ ! "$full" ] || without_one allgather "server:2048 gpu:8 switch:300 net:25 rails" 0-16382
 
+# Racks whose switches and NICs both limit the rate, one of which lost a GPU or a tray; and a NIC.
+# images COLLECTIVE MACHINE LOST
+images() {
+	expect "$1 over $2 without $3" bash -c "ulimit -t 60; exec '$blinkc' --synthetic '$2' --without $3 -c $1 \
+		-o '$work/x.json'"
+	cp "$work/out" "$work/err"
+	expect "$1 over $2 without $3: within 1e-4 of the bound" grep -qE "^ratio       (1.000|0.9999)" "$work/err"
+	expect "$1 over $2 without $3: few hops" grep -qE "^trees  .*, depth [2-6]; images of " "$work/err"
+	expect "$1 over $2 without $3: valid" "$blinkc" check -q "$work/x.json"
+}
+images reducescatter "server:512 gpu:8 switch:300 net:25 rails" s0/gpu3,s7/gpu1,s9/gpu0
+[ ! "$full" ] || images allgather "server:56 gpu:72 switch:900 net:50" s0/gpu3
+[ ! "$full" ] || images reducescatter "server:56 gpu:72 switch:900 net:50 rails" s0:4-7
+[ ! "$full" ] || images allgather "server:512 gpu:8 switch:300 nic:4@25 pcie:32" nic:s0/nic3
+
 # ---- behind PCIe switches, each of which leads to every GPU ----
 
 # nics COLLECTIVE MACHINE TREES

@@ -4,6 +4,7 @@
 #include "equal.h"
 #include "graph/graph.h"
 #include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/cluster/cluster.h"
 #include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
@@ -269,34 +270,58 @@ costs_alike(Ctx *ctx, const Topology *topo, const Symmetry *sym)
 	return few == all && all > 0;
 }
 
-/* An alltoall over a machine that lost parts, by a group that leaves some ranks where they are: at the optimum, valid
- * in both forms, and the same to each rank. lost: as --without. stay: ranks that are not moved. */
+/* A machine that lost parts, and a group that leaves some ranks where they are. lost: as --without. stay: ranks that
+ * are not moved. */
+static const Topology *
+machine_that_lost(Ctx *ctx, const char *line, const char *lost, int stay, Collective coll, Symmetry **sym)
+{
+	Topology *topo;
+	const int *left;
+	Loss *loss;
+	JobLinks links;
+	int n, gpu[64], stays = 0;
+	const Topology *whole = synthetic_machine(ctx, line);
+	must(ctx, topo_losses(ctx, whole, lost, &loss, &n));
+	must(ctx, topo_without(ctx, whole, loss, n, &topo, &left));
+	for (int r = 0; r < topo->n_ranks; r++)
+		gpu[r] = r;
+	must(ctx, topo_of_job(ctx, topo, gpu, topo->n_ranks, 0, ROUTES_ANY, false, &links, &topo));
+	must(ctx, topo_symmetry(ctx, topo, -1, SYMMETRY_WHOLE_SERVERS, sym));
+	for (int r = 0; r < topo->n_ranks; r++)
+		stays += !symmetry_moves(*sym, r);
+	ok((*sym)->size > 1 && stays == stay, "servers that lost something stay, the others move", line, coll);
+	return topo;
+}
+
+/* A compact schedule that was built, as it is read: valid in both forms, and the same to each rank. */
+static void
+check_both_forms(Ctx *ctx, const Schedule *built, const char *line, Collective coll)
+{
+	Text text = { 0 };
+	Schedule *sched, *all;
+	sched_write_json(built, &text);
+	must(ctx, sched_read_compact(ctx, "x", text.data, text.size, &sched));
+	ok(sched_verify(ctx, "x", sched) == OK, "it is valid", line, coll);
+	must(ctx, sched_expand(ctx, "x", sched, &all));
+	ok(sched_verify(ctx, "x", all) == OK && frac_cmp(all->achieved, sched->achieved) == 0, "as a list, too", line,
+	    coll);
+	ok(same_programs(ctx, sched, all), "each rank's part is the same of both", line, coll);
+	ok(same_bits(ctx, all, &text), "both give the same bits", line, coll);
+	text_free(&text);
+}
+
+/* An alltoall over a machine that lost parts: at the optimum. */
 static void
 test_lost(const char *line, const char *lost, int stay)
 {
 	const Ask ask = { .coll = ALLTOALL, .root = -1 };
 	Ctx ctx;
-	Text text = { 0 };
-	Topology *topo;
-	const int *left;
-	Loss *loss;
-	JobLinks links;
 	Symmetry *sym;
 	Bound bound, listed_bound;
 	Packing *pack, *best;
-	Schedule *sched, *all, *listed;
-	int n, gpu[64], stays = 0;
+	Schedule *sched, *listed;
 	ctx_init(&ctx);
-	const Topology *whole = synthetic_machine(&ctx, line);
-	must(&ctx, topo_losses(&ctx, whole, lost, &loss, &n));
-	must(&ctx, topo_without(&ctx, whole, loss, n, &topo, &left));
-	for (int r = 0; r < topo->n_ranks; r++)
-		gpu[r] = r;
-	must(&ctx, topo_of_job(&ctx, topo, gpu, topo->n_ranks, 0, ROUTES_ANY, false, &links, &topo));
-	must(&ctx, topo_symmetry(&ctx, topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
-	for (int r = 0; r < topo->n_ranks; r++)
-		stays += !symmetry_moves(sym, r);
-	ok(sym->size > 1 && stays == stay, "servers that lost something stay, the others move", line, ALLTOALL);
+	const Topology *topo = machine_that_lost(&ctx, line, lost, stay, ALLTOALL, &sym);
 	ok(costs_alike(&ctx, topo, sym), "lengths are added up once for ranks that stay", line, ALLTOALL);
 	must(&ctx, bound_compute(&ctx, topo, sym, ALLTOALL, -1, &bound));
 	listed_bound = bound;
@@ -310,15 +335,41 @@ test_lost(const char *line, const char *lost, int stay)
 	    top, pack->n_trees, best->n_trees);
 	ok(part > 1 - 1e-6 && part < 1 + 1e-6 && top > 1 - 1e-6 && top < 1 + 1e-6
 	    && frac_cmp(sched->achieved, bound.rate) <= 0, "rate and bound are those of a list", line, ALLTOALL);
-	sched_write_json(sched, &text);
-	must(&ctx, sched_read_compact(&ctx, "x", text.data, text.size, &sched));
-	ok(sched_verify(&ctx, "x", sched) == OK, "it is valid", line, ALLTOALL);
-	must(&ctx, sched_expand(&ctx, "x", sched, &all));
-	ok(sched_verify(&ctx, "x", all) == OK && frac_cmp(all->achieved, sched->achieved) == 0, "as a list, too", line,
-	    ALLTOALL);
-	ok(same_programs(&ctx, sched, all), "each rank's part is the same of both", line, ALLTOALL);
-	ok(same_bits(&ctx, all, &text), "both give the same bits", line, ALLTOALL);
-	text_free(&text);
+	check_both_forms(&ctx, sched, line, ALLTOALL);
+	ctx_free(&ctx);
+}
+
+/* An allgather or reducescatter likewise (images.c). least: of the bound, in percent. */
+static void
+test_images(const char *line, const char *lost, int stay, Collective coll, double least)
+{
+	const Ask ask = { .coll = coll, .root = -1 };
+	enum { MOST_DEPTH = 6 };
+	Ctx ctx;
+	Symmetry *sym;
+	Bound bound;
+	Packing *pack;
+	Schedule *sched;
+	int depth[64];
+	bool serves;
+	ctx_init(&ctx);
+	const Topology *topo = machine_that_lost(&ctx, line, lost, stay, coll, &sym);
+	must(&ctx, pack_images_serves(&ctx, topo, sym, &serves));
+	ok(serves, "a few trees are enough", line, coll);
+	must(&ctx, bound_compute(&ctx, topo, sym, coll, -1, &bound));
+	must(&ctx, pack_images(&ctx, topo, sym, coll, &bound, &pack));
+	if (!pack) {
+		ok(false, "there are trees", line, coll);
+		ctx_free(&ctx);
+		return;
+	}
+	must(&ctx, sched_build(&ctx, topo, &bound, &ask, "trees", pack, &sched));
+	double part = 100 * frac_double(sched->achieved) / frac_double(bound.rate);
+	printf("# %s without %s: %.6f %% of the bound, %d trees\n", line, lost, part, pack->n_trees);
+	ok(part >= least && frac_cmp(sched->achieved, bound.rate) <= 0, "the rate is near the bound, not above it",
+	    line, coll);
+	ok(pack_depth(pack, depth) <= MOST_DEPTH, "trees have few hops", line, coll);
+	check_both_forms(&ctx, sched, line, coll);
 	ctx_free(&ctx);
 }
 
@@ -347,6 +398,15 @@ main(int argc, char **argv)
 	test_lost("server:6 gpu:3 switch:40 net:25 rails", "net/rail1,s2/gpu0-s2/switch:1", 3);
 	test_lost("server:5 gpu:4 ring:30 net:25", "s2/gpu1-s2/gpu2,s3/gpu0", 7);
 	test_lost("server:7 gpu:2 switch:50 net:25 leaf:2 oversubscription:2", "s3/gpu1", 5);
+	for (size_t c = 1; c < 3; c++) {
+		test_images("server:5 gpu:4 switch:300 net:25", "s1/gpu2", 3, collectives[c], 99.99);
+		test_images("server:5 gpu:4 switch:75 net:25 rails", "s0/gpu2-net/rail2", 4, collectives[c], 99.99);
+		test_images("server:6 gpu:3 switch:2@20 net:25 rails", "net/rail1,s2/gpu0-s2/switch:1", 3,
+		    collectives[c], 99.99);
+		test_images("server:6 gpu:8 switch:90 net:25", "s3/gpu1,s3/gpu2", 6, collectives[c], 99.99);
+		test_images("server:7 gpu:2 switch:50 net:25 leaf:2 oversubscription:2", "s3/gpu1", 5, collectives[c],
+		    80);
+	}
 	printf("# changed: %d refused, %d valid, %d invalid\n", counts.refused, counts.valid, counts.invalid);
 	return report(!counts.agree || counts.refused < 100 || counts.valid < 10 || counts.invalid < 100,
 	    "changed at random, compact schedules are valid where their lists are");

@@ -1,5 +1,5 @@
 /* template_weights on random trees: demands have equal sums, and its prices prove that no weights are better. */
-#include "plan/pack/templates/weights.h"
+#include "plan/pack/lp/weights.h"
 #include "random.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ make_pool(struct template_pool *pool)
 {
 	int orbits = 1 + below(ORBITS), demands = 1 + below(DEMANDS), n = demands + below(TREES - demands);
 	*pool = (struct template_pool){ .n_orbits = orbits, .n_demands = demands, .capacity = capacity, .n = n,
-		.demand = demand, .load = load };
+		.demand = demand, .load = load, .most_steps = 4096 };
 	for (int o = 0; o < orbits; o++) {
 		links[o] = below(2) ? 1 : 1 + below(2000);
 		capacity[o] = (1 + below(12)) * INT64_C(25000000000) * links[o];
@@ -88,7 +88,7 @@ not_in_turn(Ctx *ctx)
 {
 	enum { LINKS = 7 };
 	struct template_pool pool = { .n_orbits = LINKS, .n_demands = 2, .capacity = capacity, .n = LINKS + 1,
-		.demand = demand, .load = load };
+		.demand = demand, .load = load, .most_steps = 4096 };
 	int64_t sum;
 	int wrong = 0;
 	for (int t = 0; t <= LINKS; t++) {

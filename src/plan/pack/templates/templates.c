@@ -8,7 +8,7 @@
  * linear program says (weights.c). Nothing is claimed of it: the bound says what it is. */
 #include "plan/pack/templates/grow.h"
 #include "plan/pack/templates/templates.h"
-#include "plan/pack/templates/weights.h"
+#include "plan/pack/lp/weights.h"
 
 #include <string.h>
 
@@ -19,6 +19,8 @@ enum {
 	MOST_LOOKS = INT32_MAX,	/* at entries or links of all trees in as many rounds: some seconds; beyond it there
 				 * are ROUNDS */
 	MOST_CELLS = 1 << 25,	/* likewise: orbits times trees */
+	TEMPLATE_ROWS = 1024,	/* orbits and demands: with more no linear program is solved */
+	TEMPLATE_STEPS = 4096,	/* of each of these */
 	PRICE_BITS = 28, STEEP = 15,
 	SMALL_BITS = 12		/* prices of loads beside those of the linear program are as many times less; where
 				 * the rate is no higher any more, as many again */
@@ -193,7 +195,7 @@ keep_weights(struct rounds *r)
 		demand[t] = t % each;
 	TRY(template_weights(r->ctx, &(struct template_pool){ .n_orbits = r->sym->n_orbits, .n_demands = each,
 	    .capacity = r->capacity, .n = pack->n_trees, .demand = demand, .load = r->uses,
-	    .coarser = r->idle }, weight, &sum, price));
+	    .most_steps = TEMPLATE_STEPS, .coarser = r->idle }, weight, &sum, price));
 	r->dual = sum > 0 ? price : NULL;
 	for (int t = 0; t < pack->n_trees && sum > 0; t++) {
 		images += weight[t] > 0 ? r->sym->size : 0;

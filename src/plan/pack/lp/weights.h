@@ -1,11 +1,11 @@
-/* How much each of some trees is used, where all of their images are (templates.c): a linear program of a row for each
- * orbit of links. */
-#ifndef BLINK_PLAN_PACK_TEMPLATES_WEIGHTS_H
-#define BLINK_PLAN_PACK_TEMPLATES_WEIGHTS_H
+/* How much each of some trees is used, where all of their images are (templates.c, images.c): a linear program of a
+ * row for each orbit of links. */
+#ifndef BLINK_PLAN_PACK_LP_WEIGHTS_H
+#define BLINK_PLAN_PACK_LP_WEIGHTS_H
 
 #include "base/status.h"
 
-enum { TEMPLATE_ROWS = 1024 };	/* orbits and demands: with more nothing is solved */
+enum { WEIGHT_ROWS = 2048 };	/* orbits and demands: with more nothing is solved */
 
 struct template_pool {
 	int n_orbits, n_demands;
@@ -13,6 +13,7 @@ struct template_pool {
 	int n;				/* trees */
 	const int *demand;		/* n: which of the demands, from 0 */
 	const int64_t *load;		/* n * n_orbits: hops of all images over links of an orbit */
+	int most_steps;			/* of the simplex method: beyond them nothing is solved */
 	int coarser;			/* bits by which weights that are rounded have fewer */
 };
 

@@ -6,11 +6,11 @@
  * as a rule, as where trees go over seven rails in turn: these are looked for, and else weights are rounded to as many
  * parts as loads have bits for. So weights are whole numbers, and the rate that they have is counted from them. */
 #include "plan/pack/lp/tableau.h"
-#include "plan/pack/templates/weights.h"
+#include "plan/pack/lp/weights.h"
 
 #include <math.h>
 
-enum { MOST_STEPS = 4096, MOST_FACTOR = 1 << 12, MOST_PARTS = 1 << 30, ROUND_BITS = 36 };
+enum { MOST_FACTOR = 1 << 12, MOST_PARTS = 1 << 30, ROUND_BITS = 36 };
 
 #define EXACT 1e-8		/* of a full link: by which a multiple of a weight may differ from a whole number */
 
@@ -146,9 +146,9 @@ template_weights(Ctx *ctx, const struct template_pool *pool, int64_t *weight, in
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct program p = { .ctx = ctx, .pool = pool };
-	int steps = MOST_STEPS;
+	int steps = pool->most_steps;
 	*sum = 0;
-	if (pool->n_orbits + pool->n_demands > TEMPLATE_ROWS)
+	if (pool->n_orbits + pool->n_demands > WEIGHT_ROWS)
 		return OK;
 	TRY(add_rows(&p));
 	TRY(add_columns(&p));
