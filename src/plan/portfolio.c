@@ -551,7 +551,7 @@ run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
 
 static const struct packer packers[] = {
 	{ "one tree", "widest.c", serves_one_tree, work_searches, BEST_EFFORT, false, false, false, run_one_tree },
-	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_edges, BEST_EFFORT, false,
+	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_rooted, BEST_EFFORT, false,
 	    false, false, run_rooted },
 	{ "unequal servers", "unequal.c", serves_unequal, work_edges, BEST_EFFORT, false, true, false, run_unequal },
 	{ "places", "few_trees.c", serves_places, work_edges, BEST_EFFORT, false, true, false, run_places },
@@ -577,7 +577,7 @@ static const struct packer packers[] = {
 	    false, false, true, run_flows },
 	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
 	    serves_deep_turned, work_flows, BEST_EFFORT, true, false, true, run_turned },
-	{ "linear program", "Blink 3.2; programs.c", serves_programs, work_program, OPTIMAL, false, false, true,
+	{ "linear program", "Blink 3.2; programs.c", serves_programs, work_programs, OPTIMAL, false, false, true,
 	    run_programs },
 	{ "one hop", "Blink 3.5; onehop.c", serves_one_hop, work_program, BEST_EFFORT, true, false, true, run_one_hop },
 };
@@ -628,7 +628,8 @@ run_packers(Ctx *ctx, struct portfolio *p, bool long_ones)
 		const struct packer *row = &packers[i];
 		bool done = p->optimal || is_at(p, 1);
 		bool skips = long_ones && (p->planned || (over_servers(p) && !row->over_servers));
-		if (work_is_long(row->work(p->in)) == long_ones && !skips && (!done || row->refines) && row->serves(p))
+		if (work_is_long(row->work(p->in)) == long_ones && !skips && (!done || (row->refines && !long_ones))
+		    && row->serves(p))
 			TRY(run_packer(ctx, p, row));
 	}
 	return OK;

@@ -13,6 +13,13 @@ work_edges(const Planning *in)
 	return 5e-7 * in->topo->n_ranks * in->topo->n_ranks;
 }
 
+/* A few lists of slots, and the edges of a few trees. */
+double
+work_rooted(const Planning *in)
+{
+	return 1e-4 * in->topo->n_ranks;
+}
+
 /* Searches from each rank over all links. */
 double
 work_searches(const Planning *in)
@@ -58,6 +65,24 @@ work_program(const Planning *in)
 {
 	double rows = orbit_links(in), trees = collective_demands(in->ask->coll, in->topo->n_ranks);
 	return 3e-5 * rows * rows + 5e-7 * in->topo->n_ranks * trees;
+}
+
+/* The cheapest tree over routes through switches is looked for in a table of all pairs of ranks, for each root. */
+static double
+table_searches(const Planning *in)
+{
+	const Topology *topo = in->topo;
+	const Collective coll = in->ask->coll;
+	int roots = coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER ? in->sym->n_representatives : 1;
+	if (topo->n_vertices == topo->n_ranks || (collective_has_blocks(coll) && collective_rooted(coll)))
+		return 0;
+	return 3e-6 * topo->n_ranks * topo->n_ranks * roots;
+}
+
+double
+work_programs(const Planning *in)
+{
+	return work_program(in) + table_searches(in);
 }
 
 double
