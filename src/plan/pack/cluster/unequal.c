@@ -440,6 +440,19 @@ is_even(const Cluster *c)
 	return even;
 }
 
+/* Each tree has a hop to each server but one, and an allreduce's one back: have all uplinks together room for these,
+ * at a rate that is worth a search? Not where links between GPUs of other servers make the bound, as in HammingMeshes. */
+static bool
+has_room(const struct plan *p)
+{
+	const Cluster *c = &p->c;
+	const double fair = 0.9, hops = (p->coll == ALLREDUCE ? 2.0 : 1.0) * (c->n_servers - 1);
+	double room = 0;
+	for (int s = 0; s < c->n_servers; s++)
+		room += (double)c->server[s].capacity[UPLINK_OUT];
+	return room >= fair * frac_double(p->rate) * hops;
+}
+
 static Status
 plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 {
@@ -447,7 +460,7 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	TRY(cluster_read(p->ctx, p->topo, &p->c, good));
 	if (!*good || is_even(&p->c))
 		return *good = false, OK;
-	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
+	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate) && has_room(p);
 	if (!*good)
 		return OK;
 	if (p->slots) {
