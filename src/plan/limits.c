@@ -403,6 +403,28 @@ plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 	return OK;
 }
 
+/* An allreduce over servers of which some lost parts, and so many GPUs that a tree of each, both ways, is past the
+ * limit of a list: a few trees at the bound but for rounded weights, of which others are images; where links are of few
+ * orbits, as each takes time. *out: NULL: there are none. */
+static Status
+plan_few_images(Ctx *ctx, const Planning *in, Packing **out)
+{
+	enum { FEW_ORBITS = 256 };
+	const double near = 1 - 1e-7;
+	const Topology *topo = in->topo;
+	Frac rate;
+	*out = NULL;
+	if (in->ask->coll != ALLREDUCE || (int64_t)topo->n_ranks * topo->n_ranks <= 2 * LIMIT_TREE_EDGES
+	    || topo->n_nodes == topo->n_ranks || in->sym->n_representatives == 1
+	    || in->sym->n_orbits > FEW_ORBITS)
+		return OK;
+	TRY(pack_templates(ctx, topo, in->sym, ALLREDUCE, in->bound, out));
+	if (*out && (!pack_rate(*out, ALLREDUCE, topo->n_ranks, &rate)
+	    || frac_double(rate) * in->sym->size < frac_double(in->bound->rate) * near))
+		*out = NULL;
+	return OK;
+}
+
 /* Where the list of all trees is past its limit, or takes tens of megabytes, a few of which the others are images; with
  * a root, another way to a list. */
 Status
@@ -421,6 +443,8 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	}
 	if (!lists && in->sym->size > 1 && in->topo->n_ranks > MANY_LISTED)
 		TRY(pack_balanced(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	if (!lists && !pack)
+		TRY(plan_few_images(ctx, in, &pack));
 	if (pack) {
 		out->pack = pack;
 		pack_note_reached(pack, ask->coll, in->topo->n_ranks, &out->proof);

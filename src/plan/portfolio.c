@@ -244,10 +244,11 @@ run_two_level(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_two_level(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
 }
 
+/* Where it takes long over direct links, flows take no longer, and are at the bound. */
 static bool
 serves_greedy(const struct portfolio *p)
 {
-	return is_large_rooted(p->in);
+	return is_large_rooted(p->in) && !(is_direct(p->in) && work_is_long(work_edges(p->in)));
 }
 
 static Status

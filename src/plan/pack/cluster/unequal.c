@@ -441,7 +441,8 @@ is_even(const Cluster *c)
 }
 
 /* Each tree has a hop to each server but one, and an allreduce's one back: have all uplinks together room for these,
- * at a rate that is worth a search? Not where links between GPUs of other servers make the bound, as in HammingMeshes. */
+ * at a rate that is worth a search? Not where GPUs of different servers have links that are part of the bound, as in
+ * HammingMeshes. */
 static bool
 has_room(const struct plan *p)
 {
