@@ -234,7 +234,7 @@ serves_two_level(const struct portfolio *p)
 {
 	const Planning *in = p->in;
 	return is_large(in) && work_is_long(work_flows(in)) && !topo_active(in->topo)
-	    && in->topo->n_nodes < in->topo->n_ranks
+	    && in->topo->n_nodes < in->topo->n_ranks && !p->close
 	    && (is_large_rooted(in) || (work_is_long(work_program(in)) && !is_at(p, NEAR)));
 }
 
@@ -447,6 +447,39 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
+/* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. */
+static bool
+serves_enter_once(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	const Collective coll = in->ask->coll;
+	return is_large(in) && !is_direct(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
+	    && (coll == ALLGATHER || coll == REDUCESCATTER || coll == ALLREDUCE);
+}
+
+/* At the bound, or hardly below it: other trees there are much deeper. Where an allgather is twice as fast as an
+ * allreduce, that has its trees, turned back, which are less deep. */
+static Status
+run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Topology *topo = p->in->topo;
+	const Collective coll = p->in->ask->coll;
+	Frac rate = p->in->bound->rate, part;
+	Packing *gather = NULL;
+	if (coll == ALLREDUCE && frac_div(rate, (Frac){ topo->n_ranks, 2 }, &part))
+		TRY(pack_enter_once(ctx, topo, ALLGATHER, part, false, &gather));
+	if (gather)
+		TRY(plan_turn(ctx, topo, gather, out));
+	for (int late = 0; late < 2 && !*out; late++) {
+		if (frac_div(rate, (Frac){ collective_shares(coll, topo->n_ranks), 1 }, &part))
+			TRY(pack_enter_once(ctx, topo, coll, part, late, out));
+		if (!frac_sub(FRAC_ONE, HARDLY, &part) || !frac_mul(p->in->bound->rate, part, &rate))
+			return OK;
+	}
+	p->close |= *out != NULL;
+	return OK;
+}
+
 /* At the bound an allreduce often has more trees than ranks, which take minutes, and more edges than a schedule may
  * have. The simplest rate near it, as that of two whole links, has a few. */
 static bool
@@ -557,6 +590,8 @@ static const struct packer packers[] = {
 	{ "unequal servers", "unequal.c", serves_unequal, work_edges, BEST_EFFORT, false, true, false, run_unequal },
 	{ "places", "few_trees.c", serves_places, work_edges, BEST_EFFORT, false, true, false, run_places },
 	{ "greedy", "greedy.c", serves_greedy, work_edges, BEST_EFFORT, true, false, false, run_greedy },
+	{ "servers entered once", "enter_once.c", serves_enter_once, work_entries, BEST_EFFORT, false, false, true,
+	    run_enter_once },
 	{ "two levels", "two_level.c", serves_two_level, work_levels, BEST_EFFORT, false, true, false, run_two_level },
 	{ "paths", "alltoall.c", serves_paths, work_paths, BEST_EFFORT, false, false, true, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, BEST_EFFORT, false, false, true,

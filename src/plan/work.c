@@ -92,6 +92,13 @@ work_steps(const Planning *in)
 	return steps < all ? steps : all;
 }
 
+/* Trees of all ranks, some times of an allreduce. */
+double
+work_entries(const Planning *in)
+{
+	return (in->ask->coll == ALLREDUCE ? 8 : 1) * work_edges(in);
+}
+
 /* Servers as ranks. */
 double
 work_levels(const Planning *in)

@@ -160,6 +160,10 @@ def cases(work):
     for name, machine in (("4 units of a SuperPOD", "superpod-h100-4su"), ("2048 GPUs of ABCI", "abci-2048")):
         for coll in ("broadcast", "gather"):
             yield Case(f"{name} {coll}", f"topologies/{machine}.xml -c {coll}")
+    for line, without in (("server:111 gpu:4 switch:450 net:12.5 leaf:4 oversubscription:3", ""),
+                          ("server:62 gpu:8 switch:300 net:25 leaf:8 rails oversubscription:2", "--without s3/gpu2")):
+        for coll in ("allgather", "allreduce"):
+            yield Case(f"{line} {without} {coll}", f"--synthetic|{line}|{without} -c {coll}".replace("| ", "|"))
     yield Case("64 servers of 16 GPUs and 8 NICs broadcast",
                "--synthetic|server:64 gpu:16 switch:150 nic:8@12 pcie:12|-c broadcast")
     for line, coll, without in (("torus:16x16x16@25 open:1", "allreduce", ""),

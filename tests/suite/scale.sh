@@ -194,6 +194,25 @@ within 10 "16 servers on rails, broadcast" "8, depth 7" --synthetic \
 }
 within 10 "4095 of 4096 GPUs, broadcast" "14, depth 9" \
 	--synthetic "server:512 gpu:8 switch:300 net:25" --without s0/gpu3 -c broadcast
+# Below leaf switches, whose links to the spine are oversubscribed, trees enter each server once.
+leaves="server:111 gpu:4 switch:450 net:12.5 leaf:4 oversubscription:3"
+within 10 "444 GPUs below leaf switches, allgather" "444, depth 6" --synthetic "$leaves" -c allgather
+within 10 "444 GPUs below leaf switches, allreduce" "444, depth 12" --synthetic "$leaves" -c allreduce
+leaves="server:8 gpu:8 switch:300 net:25 leaf:3 oversubscription:2"
+for case in "allgather:63, depth 3" "reducescatter:63, depth 3" "allreduce:69, depth 8"; do
+	IFS=: read -r c trees <<<"$case"
+	within 10 "63 of 64 GPUs below leaf switches, $c" "$trees" --synthetic "$leaves" --without s0/gpu3 -c "$c"
+	[ ! "$full" ] || replayed "63 of 64 GPUs below leaf switches, $c"
+done
+# Two GPUs share a NIC; on rails leaf switches have the same servers.
+[ ! "$full" ] || {
+	leaves="server:62 gpu:8 switch:300 nic:4@25 pcie:24 leaf:8 oversubscription:2"
+	within 10 "495 of 496 GPUs with shared NICs, allreduce" "501, depth 12" \
+		--synthetic "$leaves" --without s0/gpu3 -c allreduce
+	leaves="server:62 gpu:8 switch:300 net:25 leaf:8 rails oversubscription:2"
+	within 10 "495 of 496 GPUs on rails below leaf switches, allgather" "504, depth 8" \
+		--synthetic "$leaves" --without s3/gpu2 -c allgather
+}
 # More trees that are less deep are taken where the sum of trees and depth is less.
 oracle fabric abci 2 16 >"$work/t.json"
 within 10 "128 GPUs of racks, broadcast" "2, depth 10" "$work/t.json" -l all -c broadcast

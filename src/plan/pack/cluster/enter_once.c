@@ -1,0 +1,772 @@
+/* Allgather, reducescatter or allreduce over servers that a tree of switches joins, as leaf switches and a spine: trees
+ * that enter each server once, and what lies below each switch once, as far as ways have room.
+ *
+ *     spine ---- leaf 0 ---- servers 0, 1, 2, 3      from GPU a of server 0: to b of 4 and c of 8, by the spine;
+ *            \-- leaf 1 ---- servers 4, 5, 6, 7      to 1, 2, 3 by leaf 0, from b's server to 5, 6, 7 by leaf 1, ...
+ *            \-- leaf 2 ---- servers 8, 9
+ *
+ * In a server the GPU that was reached sends to the others. The root sends itself where it can; elsewhere, of the GPUs
+ * that have the data, the one that has most left of its way up, less what it needs for trees of its own; to the GPU
+ * that has most left of its way down, in a server whose GPUs have most left of their ways up. So the ways of GPUs fill
+ * evenly. What found no way is tried again from all that have the data; a tree for which that fails is made anew as two
+ * of half the weight. */
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/cluster/tree_network.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	MOST_UNITS = 64,	/* of the trees of a rank together, in the mean */
+	LEAST_UNITS = 2,	/* likewise, of an allreduce, */
+	FEW_UNITS = 8,		/* and at least of the last try */
+	DEEP = 4		/* units of a tree that a sender has to have more for each hop that it is deeper */
+};
+
+struct hop {
+	int src, dst;
+	bool inside;		/* by the switch of their server */
+};
+
+struct turn {
+	int64_t key;
+	int group;
+};
+
+struct grower {
+	Ctx *ctx;
+	TreeNetwork net;
+	bool into;		/* links are passed the other way */
+	bool both;		/* an allreduce: each way is passed both ways */
+	int deep;		/* DEEP, or 0 */
+	int n;			/* ranks */
+	int64_t *left;		/* units of each link */
+	int64_t *pool;		/* of each server: what all ways out of it have, less what trees of its own need */
+	int64_t *own;		/* of each rank: units of its trees */
+	int64_t *needs;		/* of each rank: units of its way up for trees of its own */
+	int *times;		/* of each rank: how often a tree of its own leaves it */
+	int64_t ahead;		/* units of the trees that come after the current one */
+	/* The current tree: */
+	int root;
+	int64_t weight;
+	bool *entered;		/* servers */
+	bool *holds;		/* ranks */
+	int *depth;		/* of each rank that holds it: hops from the root */
+	int *holder, n_holders;	/* these, in order */
+	struct hop *hop;
+	int n_hops;
+	struct turn *turn;	/* work space: of each group */
+	/* All of them: */
+	int *of_root;
+	int64_t *weights;
+	struct hop **hops;
+	int n_trees, most;
+};
+
+/* ---- ways ---- */
+
+/* Units left from a rank up to a vertex above it, or down from there. */
+static int64_t
+left_up(const struct grower *g, const int *arcs, int rank, int top)
+{
+	int64_t least = INT64_MAX;
+	for (int v = rank; v != top; v = g->net.above[v])
+		for (int l = arcs[v]; l >= 0; l = g->net.next[l])
+			least = g->left[l] < least ? g->left[l] : least;
+	return least;
+}
+
+static void
+use_up(struct grower *g, const int *arcs, int rank, int top, int64_t units)
+{
+	for (int v = rank; v != top; v = g->net.above[v])
+		for (int l = arcs[v]; l >= 0; l = g->net.next[l])
+			g->left[l] -= units;
+}
+
+/* The vertex at which the ways up of two ranks meet; -1: they do not. */
+static int
+meeting(const struct grower *g, int a, int b)
+{
+	const TreeNetwork *net = &g->net;
+	while (a != b && a >= 0 && b >= 0) {
+		int down = net->level[b] >= net->level[a] ? b : a;
+		int up = net->above[down];
+		a = down == a ? up : a;
+		b = down == b ? up : b;
+	}
+	return a == b ? a : -1;
+}
+
+static bool
+is_below(const struct grower *g, int rank, int v)
+{
+	int place = g->net.place[rank];
+	return place >= g->net.at[v] && place < g->net.at[v] + g->net.n_below[v];
+}
+
+/* What a rank may send up to a vertex for trees of others. Of an allreduce each later tree has to enter its server,
+ * too, and passes the same ways. */
+static int64_t
+spare(const struct grower *g, int rank, int top)
+{
+	int s = g->net.server[rank];
+	int64_t left = left_up(g, g->net.rise, rank, top) - (rank == g->root ? 0 : g->needs[rank]);
+	int64_t pool = g->both ? g->pool[s] - g->ahead : left;
+	return left < pool ? left : pool;
+}
+
+static void
+use_one_way(struct grower *g, const struct hop *hop, bool back, int64_t units)
+{
+	const TreeNetwork *net = &g->net;
+	int src = back ? hop->dst : hop->src, dst = back ? hop->src : hop->dst;
+	if (hop->inside) {
+		g->left[net->to_switch[src]] -= units;
+		g->left[net->from_switch[dst]] -= units;
+		return;
+	}
+	int top = meeting(g, src, dst);
+	use_up(g, net->rise, src, top, units);
+	use_up(g, net->fall, dst, top, units);
+}
+
+static void
+use(struct grower *g, const struct hop *hop, int64_t units)
+{
+	use_one_way(g, hop, false, units);
+	if (!g->both)
+		return;
+	use_one_way(g, hop, true, units);
+	if (!hop->inside) {
+		g->pool[g->net.server[hop->src]] -= units;
+		g->pool[g->net.server[hop->dst]] -= units;
+	}
+}
+
+static void
+add_hop(struct grower *g, int src, int dst, bool inside)
+{
+	struct hop *hop = &g->hop[g->n_hops++];
+	*hop = (struct hop){ src, dst, inside };
+	g->depth[dst] = g->depth[src] + 1;
+	use(g, hop, g->weight);
+}
+
+static void
+hold(struct grower *g, int rank)
+{
+	g->holds[rank] = true;
+	g->holder[g->n_holders++] = rank;
+}
+
+/* May a rank send to all others of its server? */
+static bool
+has_room_inside(const struct grower *g, int rank)
+{
+	const TreeNetwork *net = &g->net;
+	int s = net->server[rank], n = net->first[s + 1] - net->first[s];
+	bool room = n == 1 || g->left[net->to_switch[rank]] >= (n - 1) * g->weight;
+	for (int i = net->first[s]; room && i < net->first[s + 1]; i++)
+		room = net->member[i] == rank || g->left[net->from_switch[net->member[i]]] >= g->weight;
+	return room;
+}
+
+static void
+fill_server(struct grower *g, int rank)
+{
+	const TreeNetwork *net = &g->net;
+	int s = net->server[rank];
+	g->entered[s] = true;
+	hold(g, rank);
+	for (int i = net->first[s]; i < net->first[s + 1]; i++)
+		if (net->member[i] != rank) {
+			add_hop(g, rank, net->member[i], true);
+			hold(g, net->member[i]);
+		}
+}
+
+/* ---- a tree ---- */
+
+/* The rank of a server by which a tree enters it from a vertex; -1: none has room. */
+static int
+entry_of(const struct grower *g, int server, int top)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	int64_t most = g->weight - 1;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
+		int r = net->member[i];
+		int64_t left = is_below(g, r, top) ? left_up(g, net->fall, r, top) : -1;
+		if (left > most && has_room_inside(g, r)) {
+			best = r;
+			most = left;
+		}
+	}
+	return best;
+}
+
+/* Ways up of all ranks of a server, as far as a vertex. */
+static int64_t
+spare_of_server(const struct grower *g, int server, int top)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t sum = 0;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++)
+		sum += is_below(g, net->member[i], top) ? spare(g, net->member[i], top) : 0;
+	return sum;
+}
+
+/* By which rank a group is entered from a vertex; -1: none. */
+static int
+choose_entry(const struct grower *g, const Group *group, int top)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	int64_t most = 0;
+	if (group->child < 0)
+		return entry_of(g, group->server, top);
+	for (int i = 0, last = -1; i < net->n_below[group->child]; i++) {
+		int s = net->server[net->rank[net->at[group->child] + i]];
+		if (s == last || g->entered[s])
+			continue;
+		last = s;
+		int r = entry_of(g, s, top);
+		int64_t sum = r < 0 ? 0 : spare_of_server(g, s, group->child);
+		if (r >= 0 && (best < 0 || sum > most)) {
+			best = r;
+			most = sum;
+		}
+	}
+	return best;
+}
+
+static int64_t
+worse(const struct grower *g, int rank)
+{
+	return g->deep * g->depth[rank] * g->weight;
+}
+
+/* Of the first n holders below a vertex one with much to spare that is not deep; -1: none has enough. */
+static int
+choose_among(const struct grower *g, int n, int top)
+{
+	int best = -1;
+	int64_t most = INT64_MIN;
+	for (int i = 0; i < n; i++) {
+		int r = g->holder[i];
+		int64_t left = is_below(g, r, top) ? spare(g, r, top) : -1, worth = left - worse(g, r);
+		if (left >= g->weight && worth > most) {
+			best = r;
+			most = worth;
+		}
+	}
+	return best;
+}
+
+/* The root, one of the first n holders, or any; -1. */
+static int
+choose_sender(const struct grower *g, int n, int top)
+{
+	if (is_below(g, g->root, top) && left_up(g, g->net.rise, g->root, top) >= g->weight)
+		return g->root;
+	int best = choose_among(g, n, top);
+	return best >= 0 ? best : choose_among(g, g->n_holders, top);
+}
+
+static bool
+is_entered(const struct grower *g, const Group *group)
+{
+	const TreeNetwork *net = &g->net;
+	if (group->child < 0)
+		return g->entered[group->server];
+	for (int i = 0; i < net->n_below[group->child]; i++)
+		if (g->holds[net->rank[net->at[group->child] + i]])
+			return true;
+	return false;
+}
+
+/* Units left of the ways down to all ranks below a vertex. */
+static int64_t
+left_below(const struct grower *g, int v)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t sum = 0;
+	for (int i = 0; i < net->n_below[v]; i++)
+		sum += g->left[net->fall[net->rank[net->at[v] + i]]];
+	return sum;
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	if (x->key != y->key)
+		return x->key > y->key ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+/* The groups of a vertex in turn: first those with most left of the way down to them, or to the ranks below them, as
+ * of the leaf switches of several rails. */
+static const struct turn *
+take_turns(const struct grower *g, int v, bool inside, int *n)
+{
+	const TreeNetwork *net = &g->net;
+	struct turn *turn = g->turn + net->first_group[v];
+	*n = net->first_group[v + 1] - net->first_group[v];
+	for (int i = 0; i < *n; i++) {
+		int c = net->group[net->first_group[v] + i].child;
+		turn[i] = (struct turn){ c < 0 ? 0 : inside ? left_below(g, c) : g->left[net->fall[c]],
+		    net->first_group[v] + i };
+	}
+	qsort(turn, (size_t)*n, sizeof *turn, compare_keys);
+	return turn;
+}
+
+/* From what holds the data below a vertex to all groups there, then in each. What has no room is left out. */
+static void
+spread(struct grower *g, int v)
+{
+	const TreeNetwork *net = &g->net;
+	int n_groups, n = g->n_holders;
+	const struct turn *turn = take_turns(g, v, false, &n_groups);
+	for (int i = 0; i < n_groups; i++) {
+		const Group *group = &net->group[turn[i].group];
+		int to = is_entered(g, group) ? -1 : choose_entry(g, group, v);
+		int from = to < 0 ? -1 : choose_sender(g, n, v);
+		if (from < 0)
+			continue;
+		add_hop(g, from, to, false);
+		fill_server(g, to);
+	}
+	turn = take_turns(g, v, true, &n_groups);
+	for (int i = 0; i < n_groups; i++)
+		if (net->group[turn[i].group].child >= 0 && is_entered(g, &net->group[turn[i].group]))
+			spread(g, net->group[turn[i].group].child);
+}
+
+/* Like that, of all holders from which a way has room to a rank; where none has enough to spare, one that has least too
+ * little. -1: none. *left: the least of its way down. */
+static int
+find_sender(const struct grower *g, int rank, int64_t *left)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	int64_t most = 0;
+	for (int k = 0; k < g->n_holders; k++) {
+		int r = g->holder[k], top = meeting(g, r, rank);
+		if (top < 0 || left_up(g, net->rise, r, top) < g->weight
+		    || left_up(g, net->fall, rank, top) < g->weight)
+			continue;
+		int64_t has = spare(g, r, top);
+		has = has >= g->weight ? has - worse(g, r) : has - INT32_MAX * g->weight;
+		if (best < 0 || has > most) {
+			best = r;
+			most = has;
+			*left = left_up(g, net->fall, rank, top);
+		}
+	}
+	return best;
+}
+
+/* A server that was left out, from any holder, by the rank that has most left. */
+static bool
+enter_late(struct grower *g, int server)
+{
+	const TreeNetwork *net = &g->net;
+	int src = -1, dst = -1;
+	int64_t most = -1, left = 0;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
+		int r = net->member[i], from = has_room_inside(g, r) ? find_sender(g, r, &left) : -1;
+		if (from >= 0 && left > most) {
+			most = left;
+			src = from;
+			dst = r;
+		}
+	}
+	if (src < 0)
+		return false;
+	add_hop(g, src, dst, false);
+	fill_server(g, dst);
+	return true;
+}
+
+/* Of several networks, as rails, the one whose ways down to ranks have most left comes first. */
+static int
+choose_network(const struct grower *g)
+{
+	const TreeNetwork *net = &g->net;
+	int best = 0;
+	for (int i = 1; i < net->n_tops; i++)
+		best = left_below(g, net->top[i]) > left_below(g, net->top[best]) ? i : best;
+	return best;
+}
+
+/* False: some server is not entered, and nothing is used. */
+static bool
+grow(struct grower *g, int root, int64_t weight)
+{
+	const TreeNetwork *net = &g->net;
+	g->root = root;
+	g->depth[root] = 0;
+	g->weight = weight;
+	g->ahead -= weight;
+	g->n_hops = g->n_holders = 0;
+	memset(g->entered, 0, (size_t)net->n_servers * sizeof *g->entered);
+	memset(g->holds, 0, (size_t)g->n * sizeof *g->holds);
+	bool good = has_room_inside(g, root);
+	if (good)
+		fill_server(g, root);
+	for (int i = 0, first = choose_network(g); good && i < net->n_tops; i++)
+		spread(g, net->top[(i + first) % net->n_tops]);
+	for (int s = 0; good && s < net->n_servers; s++)
+		good = g->entered[s] || enter_late(g, s);
+	for (int i = 0; !good && i < g->n_hops; i++)
+		use(g, &g->hop[i], -weight);
+	g->ahead += good ? 0 : weight;
+	return good;
+}
+
+/* ---- all trees ---- */
+
+/* Trees of a root with this weight together. *good: they were found. */
+static Status
+grow_all(struct grower *g, int root, int64_t weight, bool *good)
+{
+	*good = grow(g, root, weight);
+	if (!*good && weight > 1) {
+		TRY(grow_all(g, root, weight - weight / 2, good));
+		return *good ? grow_all(g, root, weight / 2, good) : OK;
+	}
+	*good &= g->n_trees < g->most;
+	if (!*good)
+		return OK;
+	TRY(TEMP(g->ctx, g->hops[g->n_trees], g->n_hops));
+	memcpy(g->hops[g->n_trees], g->hop, (size_t)g->n_hops * sizeof *g->hop);
+	g->weights[g->n_trees] = weight;
+	g->of_root[g->n_trees++] = root;
+	g->needs[root] -= weight * g->times[root];
+	g->pool[g->net.server[root]] += weight * g->times[root];
+	return OK;
+}
+
+/* Groups at a vertex that cover all servers below it: those of several rails have the same ones. */
+static int
+count_entries(struct grower *g, int v)
+{
+	const TreeNetwork *net = &g->net;
+	int n = 0;
+	memset(g->entered, 0, (size_t)net->n_servers * sizeof *g->entered);
+	for (int i = net->first_group[v]; i < net->first_group[v + 1]; i++) {
+		int c = net->group[i].child, s = net->group[i].server;
+		bool fresh = c < 0 && !g->entered[s];
+		if (c < 0)
+			g->entered[s] = true;
+		for (int k = 0; c >= 0 && k < net->n_below[c]; k++) {
+			s = net->server[net->rank[net->at[c] + k]];
+			fresh |= !g->entered[s];
+			g->entered[s] = true;
+		}
+		n += fresh;
+	}
+	return n;
+}
+
+/* How often the tree of a rank leaves it where it sends to all that has to be entered once. */
+static Status
+count_times(struct grower *g)
+{
+	const TreeNetwork *net = &g->net;
+	int *entries;
+	TRY(TEMP(g->ctx, entries, net->topo->n_vertices));
+	for (int v = 0; v < net->topo->n_vertices; v++)
+		entries[v] = count_entries(g, v);
+	for (int r = 0; r < g->n; r++) {
+		for (int v = net->above[r]; v >= 0; v = net->above[v])
+			g->times[r] += entries[v] > 0 ? entries[v] - 1 : 0;
+		g->needs[r] = g->own[r] * g->times[r];
+	}
+	return OK;
+}
+
+static int
+add_arc(const struct grower *g, int arc, int *link)
+{
+	int n = 0;
+	for (int l = arc; l >= 0; l = g->net.next[l])
+		link[n++] = l;
+	return n;
+}
+
+/* From a vertex down to a rank. */
+static int
+add_down(const struct grower *g, const int *arcs, int top, int rank, int *link)
+{
+	if (rank == top)
+		return 0;
+	int n = add_down(g, arcs, top, g->net.above[rank], link);
+	return n + add_arc(g, arcs[rank], link + n);
+}
+
+/* Links of a hop, as data pass them, or back. Returns how many. */
+static int
+add_links(const struct grower *g, const struct hop *hop, bool back, int *link)
+{
+	const TreeNetwork *net = &g->net;
+	bool turned = g->into != back;
+	if (hop->inside) {
+		link[0] = turned ? net->from_switch[hop->dst] : net->to_switch[hop->src];
+		link[1] = turned ? net->to_switch[hop->src] : net->from_switch[hop->dst];
+		if (back) {
+			link[0] = net->to_switch[hop->dst];
+			link[1] = net->from_switch[hop->src];
+		}
+		return 2;
+	}
+	int n = 0, top = meeting(g, hop->src, hop->dst), from = turned ? hop->dst : hop->src;
+	const int *up = g->into ? net->fall : net->rise, *down = g->into ? net->rise : net->fall;
+	for (int v = from; v != top; v = net->above[v])
+		n += add_arc(g, up[v], link + n);
+	return n + add_down(g, down, top, turned ? hop->src : hop->dst, link + n);
+}
+
+/* One edge for each hop, as data pass them, or back. */
+static Status
+list_edges(struct grower *g, int t, bool back, int *links, Edge *out)
+{
+	int at = 0, *link;
+	bool turned = g->into != back;
+	for (int i = 0; i < g->n - 1; i++)
+		at += add_links(g, &g->hops[t][i], back, links + at);
+	TRY(NEW(g->ctx, link, at));
+	memcpy(link, links, (size_t)at * sizeof *link);
+	for (int i = 0; i < g->n - 1; i++) {
+		const struct hop *hop = &g->hops[t][i];
+		int n = add_links(g, hop, back, links);
+		out[i] = (Edge){ turned ? hop->dst : hop->src, turned ? hop->src : hop->dst, n, link };
+		link += n;
+	}
+	return OK;
+}
+
+static Status
+make_packing(struct grower *g, Frac unit, Packing **out)
+{
+	Packing *pack;
+	Edge *there, *back;
+	int *first, *next, *links;
+	const Collective coll = g->both ? ALLREDUCE : g->into ? REDUCE : BROADCAST;
+	TRY(TEMP_EACH(g->ctx, g->n, there, back, first));
+	TRY(TEMP(g->ctx, links, (size_t)g->n * LIMIT_ROUTE_LINKS));
+	TRY(TEMP(g->ctx, next, g->n_trees));
+	TRY(pack_new(g->ctx, g->n_trees, !g->both, &pack));
+	pack->unit = unit;
+	memset(first, -1, (size_t)g->n * sizeof *first);
+	for (int t = g->n_trees - 1; t >= 0; t--) {
+		next[t] = first[g->of_root[t]];
+		first[g->of_root[t]] = t;
+	}
+	for (int r = 0; r < g->n; r++)
+		for (int t = first[r]; t >= 0; t = next[t]) {
+			TRY(list_edges(g, t, false, links, there));
+			if (g->both)
+				TRY(list_edges(g, t, true, links, back));
+			else
+				pack->demand[pack->n_trees] = r;
+			pack->weight[pack->n_trees] = g->weights[t];
+			TRY(tree_arrange(g->ctx, g->n, coll, g->both ? -1 : r, there, g->both ? back : NULL, g->n - 1,
+			    &pack->tree[pack->n_trees++]));
+		}
+	*out = pack;
+	return pack_check(g->ctx, g->net.topo, pack);
+}
+
+/* ---- units ---- */
+
+/* What links lose of their capacities, at most, where these are divided into whole units, k of them for the rate. Links
+ * that all trees may pass do not count: capacities of `most` times the rate. */
+static double
+find_loss(const int64_t *capacity, int n, double rate, int k, double most)
+{
+	double worst = 0, unit = rate / k;
+	for (int i = 0; i < n; i++) {
+		double units = (double)capacity[i] / unit, lost = units - floor(units + 1e-9);
+		if ((double)capacity[i] < most * rate && lost > worst * units)
+			worst = lost / units;
+	}
+	return worst;
+}
+
+/* The fewest units, of `from` to `to`, by which links lose nothing, or else the least. */
+static Status
+choose_units(struct grower *g, Frac rate, int from, int to, double most, int *out)
+{
+	const Topology *topo = g->net.topo;
+	int64_t *capacity;
+	int n = 0;
+	double least = 1;
+	TRY(TEMP(g->ctx, capacity, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++) {
+		int at = 0;
+		while (at < n && capacity[at] != topo->link[l].capacity)
+			at++;
+		capacity[at] = topo->link[l].capacity;
+		n = at < n ? n : n + 1;
+	}
+	for (int k = from; k <= to && least > 0; k++) {
+		double loss = find_loss(capacity, n, frac_double(rate), k, most);
+		if (loss < least / 2) {
+			*out = k;
+			least = loss;
+		}
+	}
+	return OK;
+}
+
+static bool
+has_others(const struct grower *g, int v, int server)
+{
+	const TreeNetwork *net = &g->net;
+	for (int i = 0; i < net->n_below[v]; i++)
+		if (net->server[net->rank[net->at[v] + i]] != server)
+			return true;
+	return false;
+}
+
+/* The last vertex of a rank's way up that has no other server below. */
+static int
+edge_of(const struct grower *g, int rank)
+{
+	int v = rank;
+	while (g->net.above[v] >= 0 && !has_others(g, g->net.above[v], g->net.server[rank]))
+		v = g->net.above[v];
+	return v;
+}
+
+/* Units of all ways out of a server: where ranks share one, no more than that has. */
+static int64_t
+ways_of(const struct grower *g, int server)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t all = 0;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
+		int edge = edge_of(g, net->member[i]);
+		int64_t sum = 0, most = net->above[edge] < 0 ? 0 : left_up(g, net->rise, edge, net->above[edge]);
+		bool first = true;
+		for (int k = net->first[server]; k < net->first[server + 1] && sum < most; k++) {
+			int r = net->member[k];
+			if (!is_below(g, r, edge))
+				continue;
+			int64_t left = r == edge ? most : left_up(g, net->rise, r, edge);
+			first &= k >= i;
+			sum += left < most ? left : most;
+		}
+		all += first ? sum < most ? sum : most : 0;
+	}
+	return all;
+}
+
+/* Of an allreduce: each server has trees of its own in proportion to what its ways have when all trees entered it once,
+ * and its ranks have these in turn. */
+static Status
+share_units(struct grower *g, int64_t units)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t *more, all = 0, given = 0;
+	TRY(TEMP(g->ctx, more, net->n_servers));
+	for (int s = 0; s < net->n_servers; s++) {
+		more[s] = g->pool[s] > units ? g->pool[s] - units : 0;
+		all += more[s];
+	}
+	/* Server s gets what it should together with those before it, less what these have. */
+	for (int64_t s = 0, sum = 0; s < net->n_servers; s++) {
+		sum += more[s];
+		int64_t now = all > 0 ? (int64_t)((Wide)units * sum / all) - given : 0;
+		int n = net->first[s + 1] - net->first[s];
+		for (int i = 0; i < n; i++)
+			g->own[net->member[net->first[s] + i]] = now / n + (i < now % n);
+		given += now;
+	}
+	return OK;
+}
+
+static Status
+grow_roots(struct grower *g, Frac rate, int units, bool *good)
+{
+	const Topology *topo = g->net.topo;
+	const TreeNetwork *net = &g->net;
+	TRY(TEMP_EACH(g->ctx, g->n, g->own, g->needs, g->times, g->holds, g->depth, g->holder, g->hop));
+	TRY(TEMP(g->ctx, g->left, topo->n_links));
+	TRY(TEMP_EACH(g->ctx, net->n_servers, g->entered, g->pool));
+	TRY(TEMP(g->ctx, g->turn, net->first_group[topo->n_vertices]));
+	TRY(TEMP_EACH(g->ctx, g->most, g->of_root, g->weights, g->hops));
+	for (int l = 0; l < topo->n_links; l++)
+		g->left[l] = (int64_t)((Wide)topo->link[l].capacity * rate.den * units / rate.num);
+	for (int r = 0; r < g->n; r++)
+		g->own[r] = units;
+	for (int s = 0; s < net->n_servers; s++)
+		g->pool[s] = ways_of(g, s);
+	if (g->both)
+		TRY(share_units(g, units));
+	TRY(count_times(g));
+	for (int r = 0; r < g->n; r++) {
+		g->ahead += g->own[r];
+		g->pool[net->server[r]] -= g->needs[r];
+	}
+	/* The first ranks of all servers, the second ones, and so on. */
+	*good = g->ahead > 0;
+	for (int k = 0, n = 1; *good && n > 0; k++) {
+		n = 0;
+		for (int s = 0; *good && s < net->n_servers; s++) {
+			int at = net->first[s] + k;
+			if (at >= net->first[s + 1])
+				continue;
+			n++;
+			if (g->own[net->member[at]] > 0)
+				TRY(grow_all(g, net->member[at], g->own[net->member[at]], good));
+		}
+	}
+	return OK;
+}
+
+static Status
+pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
+{
+	int units = 0;
+	Frac unit;
+	bool good;
+	*out = NULL;
+	g->n_trees = 0;
+	g->ahead = 0;
+	TRY(choose_units(g, rate, from, to, g->both ? 2 : g->n, &units));
+	if (units == 0 || !frac_mul(rate, (Frac){ 1, units }, &unit))
+		return OK;
+	TRY(grow_roots(g, rate, units, &good));
+	return good ? make_packing(g, unit, out) : OK;
+}
+
+Status
+pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, Packing **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct grower g = {
+		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = topo->n_ranks
+	};
+	int n = g.n, each = g.both ? 2 : 1;
+	bool is_one;
+	*out = NULL;
+	g.most = LIMIT_TREE_EDGES / n / each < LIMIT_TREES ? LIMIT_TREE_EDGES / n / each : LIMIT_TREES;
+	if (topo->route || n > LIMIT_PAIR_RANKS)
+		return OK;
+	TRY(tree_network(ctx, topo, g.into, &g.net, &is_one));
+	for (g.deep = DEEP; is_one && !*out && g.deep >= (late ? 0 : DEEP); g.deep -= DEEP) {
+		if (!g.both)
+			TRY(pack_units(&g, rate, 1, MOST_UNITS, out));
+		/* More units find room more often, but trees of few are slow. */
+		for (int k = late ? FEW_UNITS : LEAST_UNITS; g.both && !*out && k <= FEW_UNITS; k *= 2)
+			TRY(pack_units(&g, rate, k * n, MOST_UNITS * n, out));
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
