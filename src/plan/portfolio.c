@@ -447,13 +447,15 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
-/* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. */
+/* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. Where symmetry
+ * makes the linear program short, that has fewer trees. */
 static bool
 serves_enter_once(const struct portfolio *p)
 {
 	const Planning *in = p->in;
 	const Collective coll = in->ask->coll;
 	return is_large(in) && !is_direct(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
+	    && work_entries(in) < work_program(in)
 	    && (coll == ALLGATHER || coll == REDUCESCATTER || coll == ALLREDUCE);
 }
 
