@@ -156,10 +156,20 @@ run_rooted(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_rooted(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
 }
 
+/* Of thousands of servers with one GPU each the search takes long, and finds none. */
 static bool
 serves_unequal(const struct portfolio *p)
 {
-	return is_large(p->in);
+	bool alone = work_is_long(work_edges(p->in)) && p->in->topo->n_nodes == p->in->topo->n_ranks;
+	return is_large(p->in) && !alone;
+}
+
+static bool
+has_bound(const Planning *in, const Packing *pack)
+{
+	Frac rate;
+	return pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
+	    && plan_compare_rates(in, rate, in->bound->rate) >= 0;
 }
 
 /* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
@@ -193,7 +203,7 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	Packing *lower, *turned = NULL, *slots = NULL, *even = NULL;
 	Bound proof = *in->bound;
 	TRY(pack_unequal(ctx, in->topo, in->ask->coll, in->bound, out, &lower));
-	p->whole = *out;
+	p->whole = *out && (has_bound(in, *out) || work_is_long(work_program(in)));
 	*out = *out ? *out : lower;
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
 	if (in->ask->coll != ALLREDUCE)

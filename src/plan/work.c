@@ -67,16 +67,15 @@ work_program(const Planning *in)
 	return 3e-5 * rows * rows + 5e-7 * in->topo->n_ranks * trees;
 }
 
-/* The cheapest tree over routes through switches is looked for in a table of all pairs of ranks, for each root. */
+/* The cheapest tree over routes through switches is looked for in a table of all pairs of ranks. */
 static double
 table_searches(const Planning *in)
 {
 	const Topology *topo = in->topo;
 	const Collective coll = in->ask->coll;
-	int roots = coll == ALLREDUCE || coll == ALLGATHER || coll == REDUCESCATTER ? in->sym->n_representatives : 1;
 	if (topo->n_vertices == topo->n_ranks || (collective_has_blocks(coll) && collective_rooted(coll)))
 		return 0;
-	return 3e-6 * topo->n_ranks * topo->n_ranks * roots;
+	return 3e-6 * topo->n_ranks * topo->n_ranks;
 }
 
 double
