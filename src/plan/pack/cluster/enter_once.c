@@ -21,6 +21,9 @@ enum {
 	MOST_UNITS = 64,	/* of the trees of a rank together, in the mean */
 	LEAST_UNITS = 2,	/* likewise, of an allreduce, */
 	FEW_UNITS = 8,		/* and at least of the last try */
+	MOST_BITS = 44,		/* of the denominator of the rate */
+	HOP_NS = 500,		/* about what one takes */
+	MOST_RATES = 64,	/* of links that differ */
 	DEEP = 4		/* units of a tree that a sender has to have more for each hop that it is deeper */
 };
 
@@ -434,8 +437,8 @@ grow(struct grower *g, int root, int64_t weight)
 static Status
 grow_all(struct grower *g, int root, int64_t weight, bool *good)
 {
-	*good = grow(g, root, weight);
-	if (!*good && weight > 1) {
+	*good = !out_of_time(g->ctx, HOP_NS * g->n) && grow(g, root, weight);
+	if (!*good && weight > 1 && !g->ctx->late) {
 		TRY(grow_all(g, root, weight - weight / 2, good));
 		return *good ? grow_all(g, root, weight / 2, good) : OK;
 	}
@@ -598,30 +601,29 @@ find_loss(const int64_t *capacity, int n, double rate, int k, double most)
 	return worst;
 }
 
-/* The fewest units, of `from` to `to`, by which links lose nothing, or else the least. */
-static Status
-choose_units(struct grower *g, Frac rate, int from, int to, double most, int *out)
+/* The fewest units, of `from` to `to`, by which links lose nothing, or else the least; 0: too many links differ. */
+static void
+choose_units(const struct grower *g, Frac rate, int from, int to, double most, int *out)
 {
 	const Topology *topo = g->net.topo;
-	int64_t *capacity;
+	int64_t capacity[MOST_RATES + 1];
 	int n = 0;
 	double least = 1;
-	TRY(TEMP(g->ctx, capacity, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++) {
+	for (int l = 0; l < topo->n_links && n <= MOST_RATES; l++) {
 		int at = 0;
 		while (at < n && capacity[at] != topo->link[l].capacity)
 			at++;
 		capacity[at] = topo->link[l].capacity;
 		n = at < n ? n : n + 1;
 	}
-	for (int k = from; k <= to && least > 0; k++) {
+	*out = 0;
+	for (int k = from; k <= to && least > 0 && n <= MOST_RATES; k++) {
 		double loss = find_loss(capacity, n, frac_double(rate), k, most);
 		if (loss < least / 2) {
 			*out = k;
 			least = loss;
 		}
 	}
-	return OK;
 }
 
 static bool
@@ -739,7 +741,7 @@ pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 	*out = NULL;
 	g->n_trees = 0;
 	g->ahead = 0;
-	TRY(choose_units(g, rate, from, to, g->both ? 2 : g->n, &units));
+	choose_units(g, rate, from, to, g->both ? 2 : g->n, &units);
 	if (units == 0 || !frac_mul(rate, (Frac){ 1, units }, &unit))
 		return OK;
 	TRY(grow_roots(g, rate, units, &good));
@@ -757,7 +759,7 @@ pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool
 	bool is_one;
 	*out = NULL;
 	g.most = LIMIT_TREE_EDGES / n / each < LIMIT_TREES ? LIMIT_TREE_EDGES / n / each : LIMIT_TREES;
-	if (topo->route || n > LIMIT_PAIR_RANKS)
+	if (topo->route || n > LIMIT_PAIR_RANKS || rate.den >> MOST_BITS)
 		return OK;
 	TRY(tree_network(ctx, topo, g.into, &g.net, &is_one));
 	for (g.deep = DEEP; is_one && !*out && g.deep >= (late ? 0 : DEEP); g.deep -= DEEP) {

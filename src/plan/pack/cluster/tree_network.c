@@ -259,6 +259,23 @@ add_groups(TreeNetwork *t, int v, const int *child, int n, int *mark)
 	t->first_group[v + 1] = t->first_group[v] + n_groups;
 }
 
+/* Are hops between ranks, up and down, as short as those of a schedule have to be? */
+static bool
+has_short_ways(const TreeNetwork *t)
+{
+	for (int r = 0; r < t->topo->n_ranks; r++) {
+		int n = 0;
+		for (int v = r; t->above[v] >= 0 && n <= LIMIT_ROUTE_LINKS / 2; v = t->above[v])
+			for (int l = t->rise[v], k = t->fall[v]; l >= 0 || k >= 0; n++) {
+				l = l < 0 ? l : t->next[l];
+				k = k < 0 ? k : t->next[k];
+			}
+		if (n > LIMIT_ROUTE_LINKS / 2)
+			return false;
+	}
+	return true;
+}
+
 /* All that vertices of trees have, by an order in which those below each are in a row. */
 static Status
 climb(Ctx *ctx, TreeNetwork *t, bool into, bool *is_one)
@@ -290,7 +307,7 @@ climb(Ctx *ctx, TreeNetwork *t, bool into, bool *is_one)
 		if (t->level[v] == 0 && has_servers(t, v))
 			t->top[t->n_tops++] = v;
 	}
-	*is_one = true;
+	*is_one = has_short_ways(t);
 	return OK;
 }
 
