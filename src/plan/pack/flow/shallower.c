@@ -271,37 +271,19 @@ least_depth(const Topology *topo, int root, bool into, int *hops, int *line)
 	return most;
 }
 
-/* Can a root with trees of this weight together send to all others itself, or get from them? */
-static bool
-may_reach_all(const Topology *topo, const Packing *pack, int root, bool into, int64_t weight)
-{
-	const int *first = into ? topo->first_in : topo->first_out, *list = into ? topo->in : topo->out;
-	double capacity = 0;
-	for (int i = first[root]; i < first[root + 1]; i++)
-		capacity += (double)topo->link[list[i]].capacity;
-	return (double)weight * frac_double(pack->unit) * (topo->n_ranks - 1) <= capacity * (1 + RATE_ROUNDING);
-}
-
 static Status
-find_goal(Ctx *ctx, const Packing *pack, struct exchange *x)
+find_goal(Ctx *ctx, struct exchange *x)
 {
 	int *hops, *line, root = -1, least[2] = { -1, -1 };
-	int64_t *weight[2];
 	TRY(TEMP(ctx, hops, x->topo->n_vertices));
 	TRY(TEMP(ctx, line, 2 * (size_t)x->topo->n_vertices));
-	TRY(TEMP_EACH(ctx, x->n, weight[0], weight[1]));
-	for (int i = 0; i < x->n_halves; i++)
-		weight[x->half[i].up][x->half[i].root] += pack->weight[x->half[i].tree];
 	for (int i = 0; i < x->n_halves; i++) {
 		const struct half *h = &x->half[i];
 		if (h->root != root)
 			least[0] = least[1] = -1;
 		root = h->root;
-		if (least[h->up] < 0) {
+		if (least[h->up] < 0)
 			least[h->up] = least_depth(x->topo, root, h->up, hops, line);
-			if (least[h->up] == 1 && !may_reach_all(x->topo, pack, root, h->up, weight[h->up][root]))
-				least[h->up] = 2;
-		}
 		int other = i > 0 && h[-1].tree == h->tree ? least[!h->up] : 0;
 		x->goal = least[h->up] + other > x->goal ? least[h->up] + other : x->goal;
 	}
@@ -353,7 +335,7 @@ pack_shallower(Ctx *ctx, const Topology *topo, const Packing *pack, Packing **ou
 	if (!is_served(topo, pack, depth))
 		return OK;
 	TRY(exchange_new(ctx, topo, pack, &x));
-	TRY(find_goal(ctx, pack, &x));
+	TRY(find_goal(ctx, &x));
 	if (depth > x.goal) {
 		TRY(TEMP_EACH(ctx, 2 * (size_t)x.n_halves, x.move, x.best));
 		TRY(exchange_take(ctx, &x, pack));
