@@ -164,14 +164,6 @@ serves_unequal(const struct portfolio *p)
 	return is_large(p->in) && !alone;
 }
 
-static bool
-has_bound(const Planning *in, const Packing *pack)
-{
-	Frac rate;
-	return pack_rate(pack, in->ask->coll, in->topo->n_ranks, &rate)
-	    && plan_compare_rates(in, rate, in->bound->rate) >= 0;
-}
-
 /* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
 static Status
 find_turned(Ctx *ctx, const struct portfolio *p, bool slots, Packing **out)
@@ -203,7 +195,7 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	Packing *lower, *turned = NULL, *slots = NULL, *even = NULL;
 	Bound proof = *in->bound;
 	TRY(pack_unequal(ctx, in->topo, in->ask->coll, in->bound, out, &lower));
-	p->whole = *out && (has_bound(in, *out) || work_is_long(work_program(in)));
+	p->whole = *out;
 	*out = *out ? *out : lower;
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
 	if (in->ask->coll != ALLREDUCE)
@@ -469,25 +461,34 @@ serves_enter_once(const struct portfolio *p)
 	    && (coll == ALLGATHER || coll == REDUCESCATTER || coll == ALLREDUCE);
 }
 
+/* Of this part of the bound. */
+static Status
+enter_once(Ctx *ctx, const Planning *in, Frac part, bool late, Packing **out)
+{
+	Frac rate;
+	if (!frac_div(part, (Frac){ collective_shares(in->ask->coll, in->topo->n_ranks), 1 }, &rate)
+	    || !frac_mul(in->bound->rate, rate, &rate))
+		return OK;
+	return pack_enter_once(ctx, in->topo, in->ask->coll, rate, late, out);
+}
+
 /* At the bound, or hardly below it: other trees there are much deeper. Where an allgather is twice as fast as an
  * allreduce, that has its trees, turned back, which are less deep. */
 static Status
 run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	const Topology *topo = p->in->topo;
-	const Collective coll = p->in->ask->coll;
-	Frac rate = p->in->bound->rate, part;
+	const Planning *in = p->in;
+	const int n = in->topo->n_ranks;
 	Packing *gather = NULL;
-	if (coll == ALLREDUCE && frac_div(rate, (Frac){ topo->n_ranks, 2 }, &part))
-		TRY(pack_enter_once(ctx, topo, ALLGATHER, part, false, &gather));
+	Frac rate, hardly;
+	if (in->ask->coll == ALLREDUCE && frac_div(in->bound->rate, (Frac){ n, 2 }, &rate))
+		TRY(pack_enter_once(ctx, in->topo, ALLGATHER, rate, false, &gather));
 	if (gather)
-		TRY(plan_turn(ctx, topo, gather, out));
-	for (int late = 0; late < 2 && !*out; late++) {
-		if (frac_div(rate, (Frac){ collective_shares(coll, topo->n_ranks), 1 }, &part))
-			TRY(pack_enter_once(ctx, topo, coll, part, late, out));
-		if (!frac_sub(FRAC_ONE, HARDLY, &part) || !frac_mul(p->in->bound->rate, part, &rate))
-			return OK;
-	}
+		TRY(plan_turn(ctx, in->topo, gather, out));
+	if (!*out)
+		TRY(enter_once(ctx, in, FRAC_ONE, false, out));
+	if (!*out && frac_sub(FRAC_ONE, HARDLY, &hardly))
+		TRY(enter_once(ctx, in, hardly, true, out));
 	p->close |= *out != NULL;
 	return OK;
 }
