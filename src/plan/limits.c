@@ -341,8 +341,8 @@ fail_pairs(Ctx *ctx, const Topology *topo, Collective coll)
 	    ? "servers with a switch of their own that all of their GPUs are on" : "symmetric servers");
 }
 
-/* Of an allgather or reducescatter: a group that rotates the servers that lost nothing, where trees of a few ranks are
- * enough under it; NULL: there is none, or all servers are alike. */
+/* Of an allgather or reducescatter: a cyclic group that permutes the servers that lost nothing, if pack_images can plan
+ * under it; NULL: there is none, or all servers are isomorphic. */
 static Status
 find_whole_servers(Ctx *ctx, const Topology *topo, Collective coll, Symmetry **out)
 {
@@ -403,9 +403,9 @@ plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 	return OK;
 }
 
-/* An allreduce over servers of which some lost parts, and so many GPUs that a tree of each, both ways, is past the
- * limit of a list: a few trees at the bound but for rounded weights, of which others are images; where links are of few
- * orbits, as each takes time. *out: NULL: there are none. */
+/* An allreduce over servers of which some lost parts, with so many GPUs that a list of one tree for each GPU, up and
+ * down, would be too long: a compact packing at the bound but for rounded weights. Only where links have few orbits, as
+ * each orbit takes time. *out: NULL: there is none. */
 static Status
 plan_few_images(Ctx *ctx, const Planning *in, Packing **out)
 {

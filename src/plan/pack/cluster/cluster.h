@@ -37,10 +37,11 @@ Status pack_unequal_even(Ctx *ctx, const Topology *topo, const Bound *bound, Pac
  * bound. *out: NULL where there are none. */
 Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);
 
-/* Allgather or reducescatter over a cluster, each server of which has a switch of its own, by trees of representatives,
- * of which the others are images (images.c). sym: rotates servers that are alike. bound: of the same request. *out: has
- * a symmetry; a little below the bound, or at it; NULL where the machine is another one, or where a schedule would be
- * too large. Random: none. Fails: NO_MEMORY. Cost: for each tree a look at the GPUs of its server for each rank. */
+/* Allgather or reducescatter over a cluster, each server of which has a switch of its own: a compact packing, with
+ * trees of representatives under a group (images.c). sym: a cyclic group that permutes isomorphic servers. bound: of
+ * the same request. *out: has a symmetry; a little below the bound, or at it; NULL where the machine is another one,
+ * or where a schedule would be too large. Random: none. Fails: NO_MEMORY. Cost: for each tree a look at the GPUs of
+ * its server for each rank. */
 Status pack_images(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
     Packing **out);
 /* *serves: whether the machine is such a one, and some of its servers stay in their places. */

@@ -5,11 +5,12 @@
  *            \-- leaf 1 ---- servers 4, 5, 6, 7      to 1, 2, 3 by leaf 0, from b's server to 5, 6, 7 by leaf 1, ...
  *            \-- leaf 2 ---- servers 8, 9
  *
- * In a server the GPU that was reached sends to the others. The root sends itself where it can; elsewhere, of the GPUs
- * that have the data, the one that has most left of its way up, less what it needs for trees of its own; to the GPU
- * that has most left of its way down, in a server whose GPUs have most left of their ways up. So the ways of GPUs fill
- * evenly. What found no way is tried again from all that have the data; a tree for which that fails is made anew as two
- * of half the weight. */
+ * In a server the GPU that was reached sends to the others over their switch. To other servers the root itself sends,
+ * where its uplink has capacity left; elsewhere, of the GPUs that hold the data, the one with the most capacity left on
+ * its uplink that no tree with that GPU as its root will need. It sends to the GPU with the most capacity left on its
+ * downlink, in the server with the most left on its uplinks. So the links of all GPUs fill evenly. A server that no
+ * link had capacity for is tried again from all GPUs that hold the data; where that fails, two trees of half the weight
+ * take the place of this one. */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/tree_network.h"
 
@@ -45,9 +46,9 @@ struct grower {
 	int deep;		/* DEEP, or 0 */
 	int n;			/* ranks */
 	int64_t *left;		/* units of each link */
-	int64_t *pool;		/* of each server: what all ways out of it have, less what trees of its own need */
+	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need */
 	int64_t *own;		/* of each rank: units of its trees */
-	int64_t *needs;		/* of each rank: units of its way up for trees of its own */
+	int64_t *needs;		/* of each rank: units of its uplink that trees with it as their root will take */
 	int *times;		/* of each rank: how often a tree of its own leaves it */
 	int64_t ahead;		/* units of the trees that come after the current one */
 	/* The current tree: */
@@ -69,7 +70,7 @@ struct grower {
 
 /* ---- ways ---- */
 
-/* Units left from a rank up to a vertex above it, or down from there. */
+/* Units left of the links from a rank up to a vertex above it, or down from there: the least. */
 static int64_t
 left_up(const struct grower *g, const int *arcs, int rank, int top)
 {
@@ -88,7 +89,7 @@ use_up(struct grower *g, const int *arcs, int rank, int top, int64_t units)
 			g->left[l] -= units;
 }
 
-/* The vertex at which the ways up of two ranks meet; -1: they do not. */
+/* The nearest vertex above two ranks; -1: they are in different networks. */
 static int
 meeting(const struct grower *g, int a, int b)
 {
@@ -109,8 +110,8 @@ is_below(const struct grower *g, int rank, int v)
 	return place >= g->net.at[v] && place < g->net.at[v] + g->net.n_below[v];
 }
 
-/* What a rank may send up to a vertex for trees of others. Of an allreduce each later tree has to enter its server,
- * too, and passes the same ways. */
+/* Units of its links up to a vertex that a rank may use for trees of other roots. Each later tree of an allreduce has
+ * to enter the server, too, over the same links. */
 static int64_t
 spare(const struct grower *g, int rank, int top)
 {
