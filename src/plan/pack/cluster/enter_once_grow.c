@@ -1,0 +1,366 @@
+/* One tree that enters each server once: which GPU sends to which (enter_once.c). */
+#include "plan/pack/cluster/enter_once_grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- links ---- */
+
+int64_t
+entering_left(const struct grower *g, const int *arcs, int rank, int top)
+{
+	int64_t least = INT64_MAX;
+	for (int v = rank; v != top; v = g->net.above[v])
+		for (int l = arcs[v]; l >= 0; l = g->net.next[l])
+			least = g->left[l] < least ? g->left[l] : least;
+	return least;
+}
+
+static void
+use_up(struct grower *g, const int *arcs, int rank, int top, int64_t units)
+{
+	for (int v = rank; v != top; v = g->net.above[v])
+		for (int l = arcs[v]; l >= 0; l = g->net.next[l])
+			g->left[l] -= units;
+}
+
+int
+entering_meet(const struct grower *g, int a, int b)
+{
+	const TreeNetwork *net = &g->net;
+	while (a != b && a >= 0 && b >= 0) {
+		int down = net->level[b] >= net->level[a] ? b : a;
+		int up = net->above[down];
+		a = down == a ? up : a;
+		b = down == b ? up : b;
+	}
+	return a == b ? a : -1;
+}
+
+bool
+entering_is_below(const struct grower *g, int rank, int v)
+{
+	int place = g->net.place[rank];
+	return place >= g->net.at[v] && place < g->net.at[v] + g->net.n_below[v];
+}
+
+/* Units of its links up to a vertex that a rank may use for trees of other roots. Each later tree of an allreduce has
+ * to enter the server, too, over the same links. */
+static int64_t
+spare(const struct grower *g, int rank, int top)
+{
+	int s = g->net.server[rank];
+	int64_t left = entering_left(g, g->net.rise, rank, top) - (rank == g->root ? 0 : g->needs[rank]);
+	int64_t pool = g->both ? g->pool[s] - g->ahead : left;
+	return left < pool ? left : pool;
+}
+
+static void
+use_one_way(struct grower *g, const struct hop *hop, bool back, int64_t units)
+{
+	const TreeNetwork *net = &g->net;
+	int src = back ? hop->dst : hop->src, dst = back ? hop->src : hop->dst;
+	if (hop->inside) {
+		g->left[net->to_switch[src]] -= units;
+		g->left[net->from_switch[dst]] -= units;
+		return;
+	}
+	int top = entering_meet(g, src, dst);
+	use_up(g, net->rise, src, top, units);
+	use_up(g, net->fall, dst, top, units);
+}
+
+static void
+use(struct grower *g, const struct hop *hop, int64_t units)
+{
+	use_one_way(g, hop, false, units);
+	if (!g->both)
+		return;
+	use_one_way(g, hop, true, units);
+	if (!hop->inside) {
+		g->pool[g->net.server[hop->src]] -= units;
+		g->pool[g->net.server[hop->dst]] -= units;
+	}
+}
+
+static void
+add_hop(struct grower *g, int src, int dst, bool inside)
+{
+	struct hop *hop = &g->hop[g->n_hops++];
+	*hop = (struct hop){ src, dst, inside };
+	g->depth[dst] = g->depth[src] + 1;
+	use(g, hop, g->weight);
+}
+
+static void
+hold(struct grower *g, int rank)
+{
+	g->holds[rank] = true;
+	g->holder[g->n_holders++] = rank;
+}
+
+/* May a rank send to all others of its server? */
+static bool
+has_room_inside(const struct grower *g, int rank)
+{
+	const TreeNetwork *net = &g->net;
+	int s = net->server[rank], n = net->first[s + 1] - net->first[s];
+	bool room = n == 1 || g->left[net->to_switch[rank]] >= (n - 1) * g->weight;
+	for (int i = net->first[s]; room && i < net->first[s + 1]; i++)
+		room = net->member[i] == rank || g->left[net->from_switch[net->member[i]]] >= g->weight;
+	return room;
+}
+
+static void
+fill_server(struct grower *g, int rank)
+{
+	const TreeNetwork *net = &g->net;
+	int s = net->server[rank];
+	g->entered[s] = true;
+	hold(g, rank);
+	for (int i = net->first[s]; i < net->first[s + 1]; i++)
+		if (net->member[i] != rank) {
+			add_hop(g, rank, net->member[i], true);
+			hold(g, net->member[i]);
+		}
+}
+
+/* ---- a tree ---- */
+
+/* The rank of a server by which a tree enters it from a vertex; -1: none has room. */
+static int
+entry_of(const struct grower *g, int server, int top)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	int64_t most = g->weight - 1;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
+		int r = net->member[i];
+		int64_t left = entering_is_below(g, r, top) ? entering_left(g, net->fall, r, top) : -1;
+		if (left > most && has_room_inside(g, r)) {
+			best = r;
+			most = left;
+		}
+	}
+	return best;
+}
+
+/* Ways up of all ranks of a server, as far as a vertex. */
+static int64_t
+spare_of_server(const struct grower *g, int server, int top)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t sum = 0;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++)
+		sum += entering_is_below(g, net->member[i], top) ? spare(g, net->member[i], top) : 0;
+	return sum;
+}
+
+/* By which rank a group is entered from a vertex; -1: none. */
+static int
+choose_entry(const struct grower *g, const Group *group, int top)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	int64_t most = 0;
+	if (group->child < 0)
+		return entry_of(g, group->server, top);
+	for (int i = 0, last = -1; i < net->n_below[group->child]; i++) {
+		int s = net->server[net->rank[net->at[group->child] + i]];
+		if (s == last || g->entered[s])
+			continue;
+		last = s;
+		int r = entry_of(g, s, top);
+		int64_t sum = r < 0 ? 0 : spare_of_server(g, s, group->child);
+		if (r >= 0 && (best < 0 || sum > most)) {
+			best = r;
+			most = sum;
+		}
+	}
+	return best;
+}
+
+static int64_t
+worse(const struct grower *g, int rank)
+{
+	return g->deep * g->depth[rank] * g->weight;
+}
+
+/* Of the first n holders below a vertex one with much to spare that is not deep; -1: none has enough. */
+static int
+choose_among(const struct grower *g, int n, int top)
+{
+	int best = -1;
+	int64_t most = INT64_MIN;
+	for (int i = 0; i < n; i++) {
+		int r = g->holder[i];
+		int64_t left = entering_is_below(g, r, top) ? spare(g, r, top) : -1, worth = left - worse(g, r);
+		if (left >= g->weight && worth > most) {
+			best = r;
+			most = worth;
+		}
+	}
+	return best;
+}
+
+/* The root, one of the first n holders, or any; -1. */
+static int
+choose_sender(const struct grower *g, int n, int top)
+{
+	if (entering_is_below(g, g->root, top) && entering_left(g, g->net.rise, g->root, top) >= g->weight)
+		return g->root;
+	int best = choose_among(g, n, top);
+	return best >= 0 ? best : choose_among(g, g->n_holders, top);
+}
+
+static bool
+is_entered(const struct grower *g, const Group *group)
+{
+	const TreeNetwork *net = &g->net;
+	if (group->child < 0)
+		return g->entered[group->server];
+	for (int i = 0; i < net->n_below[group->child]; i++)
+		if (g->holds[net->rank[net->at[group->child] + i]])
+			return true;
+	return false;
+}
+
+/* Units left of the ways down to all ranks below a vertex. */
+static int64_t
+left_below(const struct grower *g, int v)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t sum = 0;
+	for (int i = 0; i < net->n_below[v]; i++)
+		sum += g->left[net->fall[net->rank[net->at[v] + i]]];
+	return sum;
+}
+
+static int
+compare_keys(const void *a, const void *b)
+{
+	const struct turn *x = a, *y = b;
+	if (x->key != y->key)
+		return x->key > y->key ? -1 : 1;
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+/* The groups of a vertex in turn: first those with most left of the way down to them, or to the ranks below them, as
+ * of the leaf switches of several rails. */
+static const struct turn *
+take_turns(const struct grower *g, int v, bool inside, int *n)
+{
+	const TreeNetwork *net = &g->net;
+	struct turn *turn = g->turn + net->first_group[v];
+	*n = net->first_group[v + 1] - net->first_group[v];
+	for (int i = 0; i < *n; i++) {
+		int c = net->group[net->first_group[v] + i].child;
+		turn[i] = (struct turn){ c < 0 ? 0 : inside ? left_below(g, c) : g->left[net->fall[c]],
+		    net->first_group[v] + i };
+	}
+	qsort(turn, (size_t)*n, sizeof *turn, compare_keys);
+	return turn;
+}
+
+/* From what holds the data below a vertex to all groups there, then in each. What has no room is left out. */
+static void
+spread(struct grower *g, int v)
+{
+	const TreeNetwork *net = &g->net;
+	int n_groups, n = g->n_holders;
+	const struct turn *turn = take_turns(g, v, false, &n_groups);
+	for (int i = 0; i < n_groups; i++) {
+		const Group *group = &net->group[turn[i].group];
+		int to = is_entered(g, group) ? -1 : choose_entry(g, group, v);
+		int from = to < 0 ? -1 : choose_sender(g, n, v);
+		if (from < 0)
+			continue;
+		add_hop(g, from, to, false);
+		fill_server(g, to);
+	}
+	turn = take_turns(g, v, true, &n_groups);
+	for (int i = 0; i < n_groups; i++)
+		if (net->group[turn[i].group].child >= 0 && is_entered(g, &net->group[turn[i].group]))
+			spread(g, net->group[turn[i].group].child);
+}
+
+/* Like that, of all holders from which a way has room to a rank; where none has enough to spare, one that has least too
+ * little. -1: none. *left: the least of its way down. */
+static int
+find_sender(const struct grower *g, int rank, int64_t *left)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	int64_t most = 0;
+	for (int k = 0; k < g->n_holders; k++) {
+		int r = g->holder[k], top = entering_meet(g, r, rank);
+		if (top < 0 || entering_left(g, net->rise, r, top) < g->weight
+		    || entering_left(g, net->fall, rank, top) < g->weight)
+			continue;
+		int64_t has = spare(g, r, top);
+		has = has >= g->weight ? has - worse(g, r) : has - INT32_MAX * g->weight;
+		if (best < 0 || has > most) {
+			best = r;
+			most = has;
+			*left = entering_left(g, net->fall, rank, top);
+		}
+	}
+	return best;
+}
+
+/* A server that was left out, from any holder, by the rank that has most left. */
+static bool
+enter_late(struct grower *g, int server)
+{
+	const TreeNetwork *net = &g->net;
+	int src = -1, dst = -1;
+	int64_t most = -1, left = 0;
+	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
+		int r = net->member[i], from = has_room_inside(g, r) ? find_sender(g, r, &left) : -1;
+		if (from >= 0 && left > most) {
+			most = left;
+			src = from;
+			dst = r;
+		}
+	}
+	if (src < 0)
+		return false;
+	add_hop(g, src, dst, false);
+	fill_server(g, dst);
+	return true;
+}
+
+/* Of several networks, as rails, the one whose ways down to ranks have most left comes first. */
+static int
+choose_network(const struct grower *g)
+{
+	const TreeNetwork *net = &g->net;
+	int best = 0;
+	for (int i = 1; i < net->n_tops; i++)
+		best = left_below(g, net->top[i]) > left_below(g, net->top[best]) ? i : best;
+	return best;
+}
+
+bool
+entering_grow(struct grower *g, int root, int64_t weight)
+{
+	const TreeNetwork *net = &g->net;
+	g->root = root;
+	g->depth[root] = 0;
+	g->weight = weight;
+	g->ahead -= weight;
+	g->n_hops = g->n_holders = 0;
+	memset(g->entered, 0, (size_t)net->n_servers * sizeof *g->entered);
+	memset(g->holds, 0, (size_t)g->n * sizeof *g->holds);
+	bool good = has_room_inside(g, root);
+	if (good)
+		fill_server(g, root);
+	for (int i = 0, first = choose_network(g); good && i < net->n_tops; i++)
+		spread(g, net->top[(i + first) % net->n_tops]);
+	for (int s = 0; good && s < net->n_servers; s++)
+		good = g->entered[s] || enter_late(g, s);
+	for (int i = 0; !good && i < g->n_hops; i++)
+		use(g, &g->hop[i], -weight);
+	g->ahead += good ? 0 : weight;
+	return good;
+}

@@ -1,0 +1,58 @@
+/* One tree of the packing of enter_once.c. */
+#ifndef BLINK_PLAN_PACK_CLUSTER_ENTER_ONCE_GROW_H
+#define BLINK_PLAN_PACK_CLUSTER_ENTER_ONCE_GROW_H
+
+#include "plan/pack/cluster/tree_network.h"
+
+struct hop {
+	int src, dst;
+	bool inside;		/* by the switch of their server */
+};
+
+struct turn {
+	int64_t key;
+	int group;
+};
+
+struct grower {
+	Ctx *ctx;
+	TreeNetwork net;
+	bool into;		/* links are passed the other way */
+	bool both;		/* an allreduce: each way is passed both ways */
+	int deep;		/* DEEP, or 0 */
+	int n;			/* ranks */
+	int64_t *left;		/* units of each link */
+	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need */
+	int64_t *own;		/* of each rank: units of its trees */
+	int64_t *needs;		/* of each rank: units of its uplink that trees with it as their root will take */
+	int *times;		/* of each rank: how often a tree of its own leaves it */
+	int64_t ahead;		/* units of the trees that come after the current one */
+	/* The current tree: */
+	int root;
+	int64_t weight;
+	bool *entered;		/* servers */
+	bool *holds;		/* ranks */
+	int *depth;		/* of each rank that holds it: hops from the root */
+	int *holder, n_holders;	/* these, in order */
+	struct hop *hop;
+	int n_hops;
+	struct turn *turn;	/* work space: of each group */
+	/* All of them: */
+	int *of_root;
+	int64_t *weights;
+	struct hop **hops;
+	int n_trees, most;
+};
+
+/* Units left of the links from a rank up to a vertex above it, or down from there: the least. arcs: rise or fall. */
+int64_t entering_left(const struct grower *g, const int *arcs, int rank, int top);
+
+/* The nearest vertex above two ranks; -1: they are in different networks. */
+int entering_meet(const struct grower *g, int a, int b);
+
+bool entering_is_below(const struct grower *g, int rank, int v);
+
+/* A tree of this root and weight, in g->hop. False: some server is not entered, and nothing is used. */
+bool entering_grow(struct grower *g, int root, int64_t weight);
+
+#endif
