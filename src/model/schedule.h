@@ -53,10 +53,12 @@ typedef struct {
 	 * (schedule/images.h). NULL: every tree is listed. What takes a schedule wants one whose trees are listed,
 	 * unless its contract says otherwise. */
 	const Symmetry *symmetry;
-	/* The other compact form, of an alltoall: trees into each rank, whose paths are the schedule. Then there are no
-	 * segments. */
+	/* The other compact form: trees of each rank. Of an alltoall their paths are the schedule; of an allgather or
+	 * reducescatter they are its trees, of edges in a table. Then there are no segments. */
 	int n_in_trees;		/* 0: none */
 	const InTree *in_tree;	/* by roots, ascending; of one root by offset */
+	int n_edges;		/* 0: of an alltoall */
+	const Edge *edge;
 } Schedule;
 
 /* Trees, with all images of representatives; or those into each rank. */

@@ -22,15 +22,18 @@ typedef struct {
 	Edge *down, *up;
 } Tree;
 
-/* Of an alltoall: how a part of the blocks of all ranks for `root` gets there. From each vertex that they pass one link
- * leads on, so the paths are a tree into root (schedule/in_trees.h). */
+/* How a part of blocks gets into root, or out of it: of an alltoall, what all ranks have for root. From each vertex that
+ * these pass one link leads on, so the paths are a tree into root (schedule/in_trees.h). Of a reducescatter the sums of
+ * root's block, by a tree of edges into root; of an allgather root's block, by one out of root. These have numbers of
+ * edges, in a table that all trees share, in place of links. */
 typedef struct {
 	int root;
 	Frac offset, length;	/* of each of these blocks */
 	int n_links;
 	const int *link;	/* of the first tree of a root all, one for each vertex that several links leave; of
 				 * later ones those that differ from the tree before: each in place of the link from the
-				 * same vertex */
+				 * same vertex. Edges: one for each rank but root, which ends there, or begins in a tree
+				 * into root; of later trees those that differ; by ranks, ascending */
 } InTree;
 
 /* Edge i of all, down before up. */

@@ -89,7 +89,8 @@ sched_build(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 	TRY(NEW(ctx, sched, 1));
 	*sched = (Schedule){ .generator = "blinkc", .version = BLINK_VERSION, .topo = topo, .coll = ask->coll,
 		.root = ask->root, .algorithm = algorithm, .bound = *bound, .n_segments = pack->n_trees,
-		.symmetry = pack->symmetry, .n_in_trees = pack->n_in_trees, .in_tree = pack->in_tree };
+		.symmetry = pack->symmetry, .n_in_trees = pack->n_in_trees, .in_tree = pack->in_tree,
+		.n_edges = pack->n_edges, .edge = pack->edge };
 	TRY(NEW(ctx, sched->segment, pack->n_trees));
 	TRY(pack->symmetry ? share_images(ctx, pack, sched) : pack->serves ? serve_alone(ctx, pack, sched)
 	    : share_blocks(ctx, pack, sched));
