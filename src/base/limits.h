@@ -39,9 +39,9 @@ enum {
 	LIMIT_STAYING_HOPS = 1 << 24,	/* of their edges, those that begin or end at ranks that stay in their
 					 * places: 16 bytes each where a rank takes its part. 420 ranks that stay
 					 * beside 20 servers of 36 have 4 million */
-	LIMIT_IN_LINKS = 5 << 22,	/* links of all trees of an alltoall that has trees into each rank: one tree for
-					 * each of 4095 ranks of a torus, 6 characters each; 120 MiB of text */
-	LIMIT_IN_TREES = 64,		/* trees into one rank, all in memory while its paths are listed */
+	LIMIT_IN_LINKS = 5 << 22,	/* numbers of links or edges in all trees of each rank: one tree for each of
+					 * 4095 ranks of a torus, 6 characters each; 120 MiB of text */
+	LIMIT_IN_TREES = 64,		/* trees of one rank; of an alltoall all in memory while its paths are listed */
 	LIMIT_RINGS = 1 << 18,		/* hops of all Hamiltonian cycles that are listed: the 5040 of a full mesh of
 					 * 8 GPUs have 40320 */
 	LIMIT_RING_STEPS = 1 << 22,	/* of the search for them, and of the choice of some: a second at most */

@@ -38,8 +38,8 @@ typedef struct Packing {
 	/* The trees are those of representatives, with the rate of each of their images under this group; NULL: all
 	 * trees are there. Only sched_build takes such a packing. */
 	const Symmetry *symmetry;
-	/* Trees of each rank (schedule/in_trees.h), by roots and offsets, in place of all others, and of demands, weights
-	 * and unit. Only sched_build takes such a packing. */
+	/* Trees of each rank (schedule/in_trees.h), by roots and offsets, in place of all others, and of demands,
+	 * weights and unit. Only sched_build takes such a packing. */
 	int n_in_trees;		/* 0: none */
 	InTree *in_tree;
 	int n_edges;		/* of an allgather or reducescatter: of all of these trees, no two alike */

@@ -22,10 +22,10 @@ typedef struct {
 	Edge *down, *up;
 } Tree;
 
-/* How a part of blocks gets into root, or out of it: of an alltoall, what all ranks have for root. From each vertex that
- * these pass one link leads on, so the paths are a tree into root (schedule/in_trees.h). Of a reducescatter the sums of
- * root's block, by a tree of edges into root; of an allgather root's block, by one out of root. These have numbers of
- * edges, in a table that all trees share, in place of links. */
+/* How a part of blocks gets into root, or out of it: of an alltoall, what all ranks have for root. From each vertex
+ * that these pass one link leads on, so the paths are a tree into root (schedule/in_trees.h). Of a reducescatter the
+ * sums of root's block, by a tree of edges into root; of an allgather root's block, by one out of root. These have
+ * numbers of edges, in a table that all trees share, in place of links (schedule/root_trees.h). */
 typedef struct {
 	int root;
 	Frac offset, length;	/* of each of these blocks */

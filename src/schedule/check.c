@@ -1,22 +1,38 @@
 /* The structure of a schedule. */
+#include "base/sort.h"
 #include "schedule/by_tree.h"
 #include "schedule/in_trees.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct place {
 	const char *label;
-	int tree;
+	int tree;		/* -1: the edge is one of the table */
 	const char *phase;
 	int edge;
 };
 
+struct place_text {
+	char text[48];
+};
+
+static struct place_text
+place_text(const struct place *at)
+{
+	struct place_text out;
+	if (at->tree < 0)
+		snprintf(out.text, sizeof out.text, "edges[%d]", at->edge);
+	else
+		snprintf(out.text, sizeof out.text, "trees[%d].%s[%d]", at->tree, at->phase, at->edge);
+	return out;
+}
+
 static Status
 bad_edge(Ctx *ctx, const struct place *at, const char *what, int rank)
 {
-	return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: rank %d: %s", at->label, at->tree, at->phase, at->edge, rank,
-	    what);
+	return fail(ctx, BAD_INPUT, "%s: %s: rank %d: %s", at->label, place_text(at).text, rank, what);
 }
 
 /* Which rank's data went through a switch last, in this phase of this tree. */
@@ -68,17 +84,16 @@ check_edge(const struct checking *c, const struct place *at, const Edge *edge, i
 	for (int i = 0, v = start; i < edge->n_links; i++) {
 		int l = edge->link[i];
 		if (l < 0 || l >= topo->n_links)
-			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d: want 0 to %d", at->label, at->tree,
-			    at->phase, at->edge, l, topo->n_links - 1);
+			return fail(ctx, BAD_INPUT, "%s: %s: link %d: want 0 to %d", at->label, place_text(at).text, l,
+			    topo->n_links - 1);
 		if (c->ends[l].from != v)
-			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d leaves %s: want one that leaves %s",
-			    at->label, at->tree, at->phase, at->edge, l, topo->vertex[c->ends[l].from].id,
-			    topo->vertex[v].id);
+			return fail(ctx, BAD_INPUT, "%s: %s: link %d leaves %s: want one that leaves %s", at->label,
+			    place_text(at).text, l, topo->vertex[c->ends[l].from].id, topo->vertex[v].id);
 		v = c->ends[l].to;
 		bool last = i == edge->n_links - 1;
 		if (last ? v != end : v < topo->n_ranks)
-			return fail(ctx, BAD_INPUT, "%s: trees[%d].%s[%d]: link %d enters %s: want %s", at->label,
-			    at->tree, at->phase, at->edge, l, topo->vertex[v].id, last ? topo->vertex[end].id
+			return fail(ctx, BAD_INPUT, "%s: %s: link %d enters %s: want %s", at->label,
+			    place_text(at).text, l, topo->vertex[v].id, last ? topo->vertex[end].id
 			    : "a switch or NIC");
 	}
 	return OK;
@@ -282,6 +297,43 @@ check_tree(struct checking *c, int t)
 	return check_up(c, &at, tree, 2 * t + 2);
 }
 
+static int
+by_ends_and_links(const void *a, const void *b)
+{
+	const Edge *const *x = a, *const *y = b, *s = *x, *t = *y;
+	if (s->src != t->src)
+		return s->src - t->src;
+	if (s->dst != t->dst)
+		return s->dst - t->dst;
+	if (s->n_links != t->n_links)
+		return s->n_links - t->n_links;
+	for (int i = 0; i < s->n_links; i++)
+		if (s->link[i] != t->link[i])
+			return s->link[i] - t->link[i];
+	return (s > t) - (s < t);
+}
+
+/* The table of edges: each by itself, no switch shares any, and no two alike. */
+static Status
+check_table(const struct checking *c)
+{
+	const Schedule *sched = c->sched;
+	struct place at = { .label = c->label, .tree = -1 };
+	const Edge **by;
+	TRY(TEMP(c->ctx, by, sched->n_edges));
+	for (int e = 0; e < sched->n_edges; e++) {
+		const Edge *edge = by[e] = &sched->edge[e];
+		at.edge = e;
+		TRY(check_edge(c, &at, edge, edge->src, edge->dst));
+	}
+	sort_array(by, sched->n_edges, sizeof *by, by_ends_and_links);
+	for (int e = 1; e < sched->n_edges; e++)
+		if (tree_same_edges(by[e - 1], by[e], 1))
+			return fail(c->ctx, BAD_INPUT, "%s: edges[%d]: as edges[%d]: want each edge once", c->label,
+			    (int)(by[e] - sched->edge), (int)(by[e - 1] - sched->edge));
+	return OK;
+}
+
 Status
 sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 {
@@ -290,6 +342,7 @@ sched_check(Ctx *ctx, const char *label, const Schedule *sched)
 	TRY(check_begin(&c, ctx, label, sched));
 	if (sched_trees(sched) < 1)
 		return fail(ctx, BAD_INPUT, "%s: trees: none: want at least one", label);
+	TRY(check_table(&c));
 	if (sched->n_in_trees)
 		TRY(sched_check_in_trees(ctx, label, sched));
 	for (int t = 0; t < sched->n_segments; t++)

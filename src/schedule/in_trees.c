@@ -1,83 +1,8 @@
-/* Trees into each rank: one after the other, their checks, and their paths. */
+/* Trees of each rank: their checks, and all of them in a list; of an alltoall, their paths. */
 #include "base/limits.h"
 #include "schedule/in_trees.h"
 
 #include <string.h>
-
-/* ---- tree after tree ---- */
-
-Status
-in_tree_walk(Ctx *ctx, const Schedule *sched, InTreeWalk *w)
-{
-	const Topology *topo = sched->topo;
-	*w = (InTreeWalk){ .sched = sched, .t = -1 };
-	TRY(TEMP_EACH(ctx, topo->n_vertices, w->only, w->next, w->order, w->state, w->stack));
-	for (int v = 0; v < topo->n_vertices; v++)
-		w->only[v] = topo->first_out[v + 1] == topo->first_out[v] + 1 ? topo->out[topo->first_out[v]] : -1;
-	return OK;
-}
-
-enum { UNSEEN, OPEN, ARRIVES };
-
-/* Vertices from v on that have no place yet, the last first. False: they come to none that has one. */
-static bool
-place_path(InTreeWalk *w, int v)
-{
-	const Topology *topo = w->sched->topo;
-	int n = 0;
-	for (; w->state[v] == UNSEEN; v = topo->link[w->next[v]].to) {
-		w->state[v] = OPEN;
-		w->stack[n++] = v;
-		if (w->next[v] < 0)
-			return false;
-	}
-	if (w->state[v] == OPEN)
-		return false;
-	while (n > 0) {
-		v = w->stack[--n];
-		w->state[v] = ARRIVES;
-		w->order[w->n++] = v;
-	}
-	return true;
-}
-
-/* All that paths of ranks pass. *stuck: -1, or a rank from where no links lead to the root. */
-static void
-place_all(InTreeWalk *w, int root, int *stuck)
-{
-	const Topology *topo = w->sched->topo;
-	memset(w->state, 0, (size_t)topo->n_vertices * sizeof *w->state);
-	w->state[root] = ARRIVES;
-	w->order[0] = root;
-	w->n = 1;
-	*stuck = -1;
-	for (int v = 0; v < topo->n_ranks && *stuck < 0; v++)
-		if (w->state[v] == UNSEEN && !place_path(w, v))
-			*stuck = v;
-}
-
-static void
-take_links(InTreeWalk *w, int t)
-{
-	const Schedule *sched = w->sched;
-	const InTree *tree = &sched->in_tree[t];
-	if (t == 0 || tree->root != sched->in_tree[t - 1].root)
-		memcpy(w->next, w->only, (size_t)sched->topo->n_vertices * sizeof *w->next);
-	for (int i = 0; i < tree->n_links; i++)
-		w->next[sched->topo->link[tree->link[i]].from] = tree->link[i];
-	w->t = t;
-}
-
-bool
-in_tree_next(InTreeWalk *w)
-{
-	int stuck;
-	if (w->t + 1 >= w->sched->n_in_trees)
-		return false;
-	take_links(w, w->t + 1);
-	place_all(w, w->sched->in_tree[w->t].root, &stuck);
-	return true;
-}
 
 void
 in_tree_sizes(const InTreeWalk *w, int *size)
@@ -149,14 +74,17 @@ check_place(Ctx *ctx, const char *label, const Schedule *sched, int t, int *root
 
 /* All but the place of one tree. */
 static Status
-check_tree_into(Ctx *ctx, const char *label, InTreeWalk *w, int t, int *work)
+check_tree_into(Ctx *ctx, const char *label, InTreeWalk *w, int t, int *taken, int *hops)
 {
-	int stuck;
-	TRY(check_links(ctx, label, w->sched, t, work));
-	take_links(w, t);
-	place_all(w, w->sched->in_tree[t].root, &stuck);
-	return stuck < 0 ? OK : fail(ctx, UNVERIFIED, "%s: trees[%d]: no links lead from %s to the root, rank %d",
-	    label, t, w->sched->topo->vertex[stuck].id, w->sched->in_tree[t].root);
+	const Schedule *sched = w->sched;
+	TRY(sched->n_edges ? root_tree_check(ctx, label, sched, t) : check_links(ctx, label, sched, t, taken));
+	in_tree_take(w, t);
+	int stuck = in_tree_place(w);
+	if (sched->n_edges)
+		return root_tree_check_joined(ctx, label, sched, t, stuck);
+	return stuck < 0 ? check_hops(ctx, label, w, hops) : fail(ctx, UNVERIFIED,
+	    "%s: trees[%d]: no links lead from %s to the root, rank %d", label, t, sched->topo->vertex[stuck].id,
+	    sched->in_tree[t].root);
 }
 
 Status
@@ -167,26 +95,22 @@ sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched)
 	InTreeWalk w;
 	Frac at = FRAC_ZERO;
 	int root = 0, of_root = 0, *taken, *hops;
-	if (sched->coll != ALLTOALL)
-		return fail(ctx, BAD_INPUT, "%s: collective: %s: want alltoall, with trees into each rank", label,
-		    collective_name(sched->coll));
 	TRY(in_tree_walk(ctx, sched, &w));
 	TRY(TEMP_EACH(ctx, topo->n_vertices, taken, hops));
 	for (int t = 0; t < sched->n_in_trees; t++) {
 		TRY(check_place(ctx, label, sched, t, &root, &at));
 		of_root = t > 0 && sched->in_tree[t - 1].root == root ? of_root + 1 : 1;
 		if (of_root > LIMIT_IN_TREES)
-			return fail(ctx, LIMIT, "%s: trees[%d]: more than %d trees into rank %d", label, t,
+			return fail(ctx, LIMIT, "%s: trees[%d]: more than %d trees of rank %d", label, t,
 			    LIMIT_IN_TREES, root);
-		TRY(check_tree_into(ctx, label, &w, t, taken));
-		TRY(check_hops(ctx, label, &w, hops));
+		TRY(check_tree_into(ctx, label, &w, t, taken, hops));
 	}
 	if (frac_cmp(at, FRAC_ONE) == 0 && root < topo->n_ranks - 1) {
 		root++;
 		at = FRAC_ZERO;
 	}
 	if (frac_cmp(at, FRAC_ONE) != 0)
-		return fail(ctx, UNVERIFIED, "%s: trees: no tree into rank %d at %lld/%lld of its blocks", label, root,
+		return fail(ctx, UNVERIFIED, "%s: trees: no tree of rank %d at %lld/%lld of its blocks", label, root,
 		    (long long)at.num, (long long)at.den);
 	arena_release(&ctx->scratch, mark);
 	return OK;
@@ -194,22 +118,36 @@ sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched)
 
 /* ---- depth, latency and what is passed ---- */
 
-/* The greatest sum over the links of any rank's path: of their latencies, or of 1 for each rank that it leaves. */
+/* Of each link, or of each edge. */
+static Status
+list_latencies(Ctx *ctx, const Schedule *sched, int64_t **out)
+{
+	TRY(TEMP(ctx, *out, sched->n_edges ? sched->n_edges : sched->topo->n_links));
+	for (int l = 0; l < sched->topo->n_links && !sched->n_edges; l++)
+		(*out)[l] = sched->topo->link[l].latency;
+	for (int e = 0; e < sched->n_edges; e++)
+		for (int i = 0; i < sched->edge[e].n_links; i++)
+			(*out)[e] += sched->topo->link[sched->edge[e].link[i]].latency;
+	return OK;
+}
+
+/* The greatest sum over the links or edges between a root and any rank: of latencies, or of 1 for each rank passed. */
 static Status
 find_farthest(Ctx *ctx, const Schedule *sched, bool latencies, int64_t *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	InTreeWalk w;
-	int64_t *sum;
+	int64_t *latency, *sum;
 	*out = 0;
 	TRY(in_tree_walk(ctx, sched, &w));
+	TRY(list_latencies(ctx, sched, &latency));
 	TRY(TEMP(ctx, sum, sched->topo->n_vertices));
 	while (in_tree_next(&w)) {
 		sum[w.order[0]] = 0;
 		for (int i = 1; i < w.n; i++) {
-			int v = w.order[i];
-			const Link *link = &sched->topo->link[w.next[v]];
-			sum[v] = sum[link->to] + (latencies ? link->latency : v < sched->topo->n_ranks);
+			int v = w.order[i], by = w.next[v];
+			sum[v] = sum[in_tree_nearer(sched, by)]
+			    + (latencies ? latency[by] : v < sched->topo->n_ranks);
 			if (v < sched->topo->n_ranks && sum[v] > *out)
 				*out = sum[v];
 		}
@@ -239,9 +177,12 @@ in_trees_passed(Ctx *ctx, const Schedule *sched, bool *passed)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	InTreeWalk w;
 	TRY(in_tree_walk(ctx, sched, &w));
-	while (in_tree_next(&w))
+	while (in_tree_next(&w) && !sched->n_edges)
 		for (int i = 1; i < w.n; i++)
 			passed[w.order[i]] = true;
+	for (int e = 0; e < sched->n_edges; e++)
+		for (int i = 0; i < sched->edge[e].n_links; i++)
+			passed[sched->topo->link[sched->edge[e].link[i]].from] = true;
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -330,15 +271,15 @@ keep_trees(struct paths *p, InTreeWalk *w)
 		int **next = &p->next[t - p->first];
 		if (!*next)
 			TRY(TEMP(p->ctx, *next, n_vertices));
-		take_links(w, t++);
+		in_tree_take(w, t++);
 		memcpy(*next, w->next, n_vertices * sizeof *w->next);
 	} while (t < sched->n_in_trees && sched->in_tree[t].root == sched->in_tree[p->first].root);
 	p->n = t - p->first;
 	return OK;
 }
 
-Status
-sched_each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *with, const Segment *path), void *with)
+static Status
+each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *with, const Segment *path), void *with)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct paths p = { .ctx = ctx, .sched = sched, .visit = visit, .with = with };
@@ -354,6 +295,12 @@ sched_each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *with, con
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;
+}
+
+Status
+sched_each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *with, const Segment *path), void *with)
+{
+	return sched->n_edges ? root_trees_each(ctx, sched, visit, with) : each_path(ctx, sched, visit, with);
 }
 
 /* ---- all of them in a list ---- */
@@ -374,31 +321,43 @@ count_path(void *with, const Segment *path)
 	return OK;
 }
 
+/* Edges that stay, with links of their own. */
+static Status
+keep_edges(Ctx *ctx, const Edge *edge, int n, Edge **out)
+{
+	int n_links = 0, *link;
+	for (int e = 0; e < n; e++)
+		n_links += edge[e].n_links;
+	TRY(NEW(ctx, *out, n));
+	TRY(NEW(ctx, link, n_links));
+	for (int e = 0; e < n; e++) {
+		(*out)[e] = edge[e];
+		(*out)[e].link = memcpy(link, edge[e].link, (size_t)edge[e].n_links * sizeof *link);
+		link += edge[e].n_links;
+	}
+	return OK;
+}
+
 static Status
 list_path(void *with, const Segment *path)
 {
 	struct list *list = with;
 	Segment *segment = &list->sched->segment[list->sched->n_segments++];
-	int n = path->tree.n_down, n_links = 0, *link;
 	*segment = *path;
-	for (int e = 0; e < n; e++)
-		n_links += path->tree.down[e].n_links;
-	TRY(NEW(list->ctx, segment->tree.down, n));
-	TRY(NEW(list->ctx, link, n_links));
-	memcpy(link, path->tree.down[0].link, (size_t)n_links * sizeof *link);
-	for (int e = 0; e < n; e++) {
-		segment->tree.down[e] = path->tree.down[e];
-		segment->tree.down[e].link = link;
-		link += path->tree.down[e].n_links;
-	}
-	return OK;
+	TRY(keep_edges(list->ctx, path->tree.down, path->tree.n_down, &segment->tree.down));
+	return keep_edges(list->ctx, path->tree.up, path->tree.n_up, &segment->tree.up);
 }
 
 Status
 in_trees_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
 {
 	struct list list = { .ctx = ctx, .label = label };
-	TRY(sched_each_path(ctx, in, count_path, &list));
+	if (in->n_edges) {
+		list.paths = in->n_in_trees;
+		list.edges = list.paths * (in->topo->n_ranks - 1);
+	} else {
+		TRY(sched_each_path(ctx, in, count_path, &list));
+	}
 	if (list.paths > LIMIT_TREES || list.edges > LIMIT_TREE_EDGES)
 		return fail(ctx, LIMIT, "%s: %lld trees with %lld edges, where all are listed: want at most %d and %d",
 		    label, (long long)list.paths, (long long)list.edges, LIMIT_TREES, LIMIT_TREE_EDGES);
@@ -406,6 +365,8 @@ in_trees_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out)
 	*list.sched = *in;
 	list.sched->n_in_trees = 0;
 	list.sched->in_tree = NULL;
+	list.sched->n_edges = 0;
+	list.sched->edge = NULL;
 	TRY(NEW(ctx, list.sched->segment, list.paths));
 	TRY(sched_each_path(ctx, in, list_path, &list));
 	*out = list.sched;

@@ -7,33 +7,20 @@
  * lengths of both.
  *
  *   into rank 0, of a ring 0-1-2-3: 1>0 2>1 3>0 for a half, then 2>3 in place of 2>1 for the other
- *   rank 1: 1>0, the block       rank 2: 2>1>0, a half, 2>3>0, the other       rank 3: 3>0, the block */
+ *   rank 1: 1>0, the block       rank 2: 2>1>0, a half, 2>3>0, the other       rank 3: 3>0, the block
+ *
+ * What is below takes trees of edges, too (root_trees.h), whose trees are its paths. */
 #ifndef BLINK_SCHEDULE_IN_TREES_H
 #define BLINK_SCHEDULE_IN_TREES_H
 
-#include "schedule/schedule.h"
-
-/* Tree after tree. */
-typedef struct {
-	const Schedule *sched;
-	int t;			/* number of the current tree; -1: before the first */
-	int *only;		/* of each vertex: the link that leaves it, where no other does; -1 */
-	int *next;		/* of each vertex: the link that leads on; -1: none */
-	int n, *order;		/* vertices that paths pass, each behind the one that its link leads to */
-	int *state, *stack;
-} InTreeWalk;
-
-/* In the scratch arena, before the first tree. */
-Status in_tree_walk(Ctx *ctx, const Schedule *sched, InTreeWalk *out);
-
-/* The next tree, with its order; false: there is none. sched: passes sched_check. */
-bool in_tree_next(InTreeWalk *w);
+#include "schedule/root_trees.h"
 
 /* size[v], of each vertex in the order: from how many ranks blocks pass it, with its own. */
 void in_tree_sizes(const InTreeWalk *w, int *size);
 
-/* What sched_check asks of such a schedule: trees into each rank in order, which tile its blocks, with a link of each
- * vertex at most, by which all get to the root. Fails: BAD_INPUT, LIMIT. */
+/* What sched_check asks of such a schedule: trees of each rank in order, which tile its blocks, with a link of each
+ * vertex at most, or an edge of each other rank, by which all are joined to the root. So no replay is needed: a block,
+ * or a sum of it, gets where it should by a tree that reaches each rank once. Fails: BAD_INPUT, UNVERIFIED, LIMIT. */
 Status sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched);
 
 /* Each path of the schedule in its order, as a segment that is forgotten when `visit` returns.
@@ -43,7 +30,7 @@ Status sched_each_path(Ctx *ctx, const Schedule *sched, Status (*visit)(void *wi
 /* As sched_expand, which calls it. */
 Status in_trees_expand(Ctx *ctx, const char *label, const Schedule *in, Schedule **out);
 
-/* passed[v]: do paths leave vertex v? */
+/* passed[v]: do paths leave vertex v, or does an edge of the table? */
 Status in_trees_passed(Ctx *ctx, const Schedule *sched, bool *passed);
 
 /* As sched_depth and sched_latency. */

@@ -141,6 +141,40 @@ load_in_trees(struct loading *l)
 	return OK;
 }
 
+/* Of trees of edges: how often each edge is used, in a unit of which the lengths of all trees are multiples. */
+static Status
+load_edges(struct loading *l)
+{
+	ArenaMark mark = arena_mark(&l->ctx->scratch);
+	const Schedule *sched = l->sched;
+	int64_t n = sched->topo->n_ranks, unit = 1, *uses;
+	InTreeWalk w;
+	TRY(in_tree_walk(l->ctx, sched, &w));
+	TRY(TEMP(l->ctx, uses, sched->n_edges));
+	for (int t = 0; t < sched->n_in_trees; t++) {
+		int64_t den = sched->in_tree[t].length.den;
+		if ((Wide)(unit / gcd64(unit, den)) * den > INT64_MAX / n)
+			return fail(l->ctx, LIMIT, "%s: trees[%d].segment: needs more than 64 bits", l->label, t);
+		unit = unit / gcd64(unit, den) * den;
+	}
+	/* The trees of a root add up to one unit for each edge at most: n units of n roots fit 63 bits. */
+	for (int t = 0; t < sched->n_in_trees; t++) {
+		const InTree *tree = &sched->in_tree[t];
+		int64_t times = (int64_t)tree->length.num * (unit / tree->length.den);
+		in_tree_take(&w, t);
+		for (int r = 0; r < n; r++)
+			if (r != tree->root)
+				uses[w.next[r]] += times;
+	}
+	for (int e = 0; e < sched->n_edges; e++)
+		for (int i = 0; i < sched->edge[e].n_links && uses[e] > 0; i++) {
+			int link = sched->edge[e].link[i];
+			TRY(add_load(l->ctx, l->label, link, (Frac){ uses[e], unit * n }, &l->load[link]));
+		}
+	arena_release(&l->ctx->scratch, mark);
+	return OK;
+}
+
 /* In lowest terms. */
 Status
 loads_end(struct loading *l, Frac *out)
@@ -160,7 +194,7 @@ add_trees(struct loading *l, int part)
 	for (int t = 0; t < l->sched->n_segments; t++)
 		if (part < 0 || l->sched->segment[t].part == part)
 			TRY(loads_tree(l, t));
-	return l->sched->n_in_trees ? load_in_trees(l) : OK;
+	return l->sched->n_edges ? load_edges(l) : l->sched->n_in_trees ? load_in_trees(l) : OK;
 }
 
 Status

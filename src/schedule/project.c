@@ -135,7 +135,7 @@ project_segment(struct projection *p, int s)
 	return project_one(p, s, &p->sched->segment[s]);
 }
 
-/* Paths of an alltoall, one after the other. */
+/* Paths of an alltoall, or trees of edges, one after the other. */
 struct path_projection {
 	struct projection *p;
 	int n;			/* so far */
@@ -159,7 +159,7 @@ project_path(void *with, const Segment *path)
 	struct path_projection *of = with;
 	struct projection *p = of->p;
 	const Tree *tree = &path->tree;
-	bool mine = tree->root == p->prog->rank || p->pair;
+	bool mine = p->sched->n_edges > 0 || tree->root == p->prog->rank || p->pair;
 	for (int e = 0; e < tree->n_down && !mine; e++)
 		mine = tree->down[e].dst == p->prog->rank;
 	if (mine)

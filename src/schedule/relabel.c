@@ -5,7 +5,7 @@
  *
  * Vertices of ranks are permuted, with the ends of their links; links and trees keep their numbers. Blocks of a
  * buffer are numbered by ranks, so segments of collectives with blocks move to the blocks of the new ranks. */
-#include "schedule/schedule.h"
+#include "schedule/root_trees.h"
 #include "base/sort.h"
 
 #include <stdlib.h>
@@ -97,12 +97,47 @@ relabel_segment(const struct relabel *r, const Schedule *sched, Segment *segment
 	return OK;
 }
 
-/* Trees into each rank go to its new place; links keep their numbers. rank: that was at each place. */
+static Status
+relabel_edges(const struct relabel *r, const Schedule *in, Schedule *out)
+{
+	Edge *edge;
+	TRY(NEW(r->ctx, edge, in->n_edges));
+	for (int e = 0; e < in->n_edges; e++) {
+		edge[e] = in->edge[e];
+		edge[e].src = r->now[edge[e].src];
+		edge[e].dst = r->now[edge[e].dst];
+	}
+	out->edge = edge;
+	return OK;
+}
+
+/* Numbers of edges, by the new ranks. of: work space, -1 for each rank. */
+static Status
+relabel_numbers(const struct relabel *r, const Schedule *in, int *of, InTree *tree)
+{
+	int *number, n = 0;
+	TRY(NEW(r->ctx, number, tree->n_links));
+	for (int i = 0; i < tree->n_links; i++)
+		of[r->now[in_tree_vertex(in, tree->link[i])]] = tree->link[i];
+	for (int v = 0; v < r->n; v++) {
+		if (of[v] >= 0)
+			number[n++] = of[v];
+		of[v] = -1;
+	}
+	tree->link = number;
+	return OK;
+}
+
+/* Trees of each rank go to its new place; links and edges keep their numbers. rank: that was at each place. */
 static Status
 relabel_in_trees(struct relabel *r, const Schedule *in, const int *rank, Schedule *out)
 {
-	int *first, n = 0;
+	int *first, *of, n = 0;
 	InTree *tree;
+	TRY(relabel_edges(r, in, out));
+	TRY(TEMP(r->ctx, of, r->n));
+	for (int v = 0; v < r->n; v++)
+		of[v] = -1;
 	TRY(TEMP(r->ctx, first, r->n));
 	TRY(NEW(r->ctx, tree, in->n_in_trees));
 	for (int t = in->n_in_trees - 1; t >= 0; t--)
@@ -110,7 +145,10 @@ relabel_in_trees(struct relabel *r, const Schedule *in, const int *rank, Schedul
 	for (int root = 0; root < r->n; root++)
 		for (int t = first[rank[root]]; t < in->n_in_trees && in->in_tree[t].root == rank[root]; t++) {
 			tree[n] = in->in_tree[t];
-			tree[n++].root = root;
+			tree[n].root = root;
+			if (in->n_edges)
+				TRY(relabel_numbers(r, in, of, &tree[n]));
+			n++;
 		}
 	out->in_tree = tree;
 	return OK;

@@ -384,10 +384,10 @@ sched_verify(Ctx *ctx, const char *label, Schedule *sched)
 	TRY(sched_check(ctx, label, sched));
 	for (int t = 0; t < sched->n_segments; t++)
 		steps += steps_of(&sched->segment[t]);
-	steps += STEPS_VERTEX * sched->n_in_trees * sched->topo->n_vertices;
+	steps += (int64_t)STEPS_VERTEX * sched->n_in_trees * sched->topo->n_vertices;
 	TRY(count_steps(ctx, label, steps));
 	TRY(replay_trees(&p));
-	/* Trees into each rank that pass sched_check tile blocks, and their paths move nothing else. */
+	/* Trees of each rank that pass sched_check tile blocks, and move nothing else. */
 	if (!sched->n_in_trees)
 		TRY(sched->symmetry ? sched_check_image_tiling(ctx, label, sched) : check_tiling(&p));
 	TRY(sched_achieved(ctx, label, sched, &achieved));

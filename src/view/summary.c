@@ -194,7 +194,7 @@ summary_text(Ctx *ctx, const Summary *s, Text *out)
 	if (sched->symmetry)
 		text_printf(out, "; images of %d under a group of %d", sched->n_segments, sched->symmetry->size);
 	if (sched->n_in_trees)
-		text_put(out, " into each rank");
+		text_put(out, sched->coll == ALLGATHER ? " from each rank" : " into each rank");
 	text_put(out, "\n");
 	if (sched->n_parts) {
 		TRY(sched_split(ctx, sched->topo->name, sched, &split));

@@ -51,7 +51,7 @@ cd "$top" || exit 1
 
 # Each text that a check of schedules can end in, as far as a file can bring it about.
 find src/schedule '(' -name build.c -o -name check.c -o -name check_symmetry.c -o -name certificate.c -o -name \
-	extent.c -o -name in_trees.c -o -name loads.c -o -name verify.c ')' \
+	extent.c -o -name in_trees.c -o -name loads.c -o -name root_trees.c -o -name verify.c ')' \
 	-exec grep -ho '"%s: [^"]*\(\\"[^"]*\)*"' {} + | sed 's/^"%s: //; s/"$//; s/\\"/"/g' |
 	sed 's/%[-.0-9]*\(ll\)*[a-z]/\n/g' | awk 'length > 12' | sort -u >"$work/phrases"
 # Ranges that sched_read checks before; blocks that the limits keep small; a bound is proven, so nothing is above it;

@@ -4,7 +4,7 @@
 
 /* ---- trees ---- */
 
-/* Links of all edges that are well formed: read_edges refuses the others. */
+/* Links of all edges that are well formed: the others are refused. */
 static size_t
 count_links(const Doc *edges)
 {
@@ -17,16 +17,16 @@ count_links(const Doc *edges)
 	return n;
 }
 
-static Status
-read_edges(struct reader *r, const Doc *tree, const char *phase, Edge **out, int *n)
+Status
+schedule_read_edges(struct reader *r, const Doc *object, const char *name, int most, Edge **out, int *n)
 {
-	const Doc *edges = doc_get(tree, phase);
+	const Doc *edges = doc_get(object, name);
 	int *link;
 	*n = 0;
 	if (!edges)
 		return OK;
-	TRY(need(r, tree, phase, DOC_ARRAY, &edges));
-	TRY(count_within(r, edges, LIMIT_RANKS));
+	TRY(need(r, object, name, DOC_ARRAY, &edges));
+	TRY(count_within(r, edges, most));
 	r->n_edges += edges->n;
 	if (r->n_edges > LIMIT_TREE_EDGES)
 		return doc_fail(r->ctx, r->label, edges, LIMIT, "more than %d edges in all trees", LIMIT_TREE_EDGES);
@@ -86,8 +86,8 @@ read_tree(struct reader *r, const Doc *at, Segment *segment)
 		TRY(need(r, at, "part", DOC_NUMBER, &part));
 		TRY(read_int(r, part, 0, r->sched->n_parts - 1, &segment->part));
 	}
-	TRY(read_edges(r, at, "down", &segment->tree.down, &segment->tree.n_down));
-	TRY(read_edges(r, at, "up", &segment->tree.up, &segment->tree.n_up));
+	TRY(schedule_read_edges(r, at, "down", LIMIT_RANKS, &segment->tree.down, &segment->tree.n_down));
+	TRY(schedule_read_edges(r, at, "up", LIMIT_RANKS, &segment->tree.up, &segment->tree.n_up));
 	return read_to(r, at, segment);
 }
 

@@ -73,6 +73,9 @@ Status schedule_tree_at(struct reader *r, JsonTokens *at, Segment *segment, bool
 
 /* ---- read_schedule_trees.c, read_schedule_rate.c ---- */
 
+/* Edges of the array `name`, which may be missing, at most `most`; all that are read count in r->n_edges. */
+Status schedule_read_edges(struct reader *r, const Doc *object, const char *name, int most, Edge **out, int *n);
+
 Status schedule_read_parts(struct reader *r, const Doc *root);
 Status schedule_read_trees(struct reader *r, const Doc *root);
 Status schedule_read_rate(struct reader *r, const Doc *root);

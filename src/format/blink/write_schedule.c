@@ -280,7 +280,7 @@ put_tree(JsonWriter *w, const Segment *segment, bool has_part)
 }
 
 static void
-put_in_tree(JsonWriter *w, const InTree *tree)
+put_in_tree(JsonWriter *w, const InTree *tree, const char *numbers)
 {
 	json_object(w, NULL, JSON_TIGHT);
 	json_int(w, "root", tree->root);
@@ -288,7 +288,7 @@ put_in_tree(JsonWriter *w, const InTree *tree)
 	json_frac(w, NULL, tree->offset);
 	json_frac(w, NULL, tree->length);
 	json_end(w);
-	json_ints(w, "links", tree->link, tree->n_links);
+	json_ints(w, numbers, tree->link, tree->n_links);
 	json_end(w);
 }
 
@@ -351,12 +351,13 @@ sched_write_json(const Schedule *sched, Text *out)
 	put_parts(&w, sched);
 	if (sched->symmetry)
 		put_symmetry(&w, sched->topo, sched->symmetry);
+	put_edges(&w, "edges", sched->edge, sched->n_edges);
 	json_array(&w, "trees", JSON_BLOCK);
 	text_reserve(out, edge_bytes(sched) + (size_t)sched->n_segments * TREE_BYTES);
 	for (int t = 0; t < sched->n_segments; t++)
 		put_tree(&w, &sched->segment[t], sched->n_parts > 0);
 	for (int t = 0; t < sched->n_in_trees; t++)
-		put_in_tree(&w, &sched->in_tree[t]);
+		put_in_tree(&w, &sched->in_tree[t], sched->n_edges ? "edges" : "links");
 	json_end(&w);
 	json_end(&w);
 	text_put(out, "\n");

@@ -99,7 +99,8 @@ same_maps(const Schedule *a, const Schedule *b)
 static bool
 same_in_trees(const Schedule *a, const Schedule *b)
 {
-	bool same = a->n_in_trees > 0 && a->n_in_trees == b->n_in_trees;
+	bool same = a->n_in_trees > 0 && a->n_in_trees == b->n_in_trees && a->n_edges == b->n_edges
+	    && tree_same_edges(a->edge, b->edge, a->n_edges);
 	for (int t = 0; same && t < a->n_in_trees; t++) {
 		const InTree *s = &a->in_tree[t], *u = &b->in_tree[t];
 		same = s->root == u->root && frac_cmp(s->offset, u->offset) == 0 && frac_cmp(s->length, u->length) == 0
@@ -108,7 +109,7 @@ same_in_trees(const Schedule *a, const Schedule *b)
 	return same;
 }
 
-/* Where all trees are too many, representatives are compared, if both have the same images; trees into each rank are
+/* Where all trees are too many, representatives are compared, if both have the same images; trees of each rank are
  * the same, or not compared. */
 static Status
 list_trees(Ctx *ctx, struct loaded *old, struct loaded *new)
