@@ -112,7 +112,8 @@ prepare(Ctx *ctx, const Job *job, const Algorithm *planner, JobShared *shared, P
 	SymmetryKind kind = planner->wants_symmetry(job->topo, ask);
 	TRY(share(ctx, job, kind, shared));
 	*out = (Planning){ .row = planner, .topo = job->topo, .sym = shared->from[kind].sym,
-		.bound = &shared->from[kind].bound, .ask = ask, .known = shared->known, .proven = &shared->proven };
+		.bound = &shared->from[kind].bound, .ask = ask, .known = shared->known, .proven = &shared->proven,
+		.soon = shared->soon };
 	if (ask->hybrid) {
 		out->planning_topology = job->planning_topology;
 		out->part = job->part;

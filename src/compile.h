@@ -49,6 +49,7 @@ typedef struct {
 	} from[N_SYMMETRY_KINDS];
 	Proven proven;
 	KnownPlans *known;	/* two, of limits that were tried; NULL: none are kept */
+	bool soon;		/* as Planning has it: plans may fail with LIMIT for it */
 } JobShared;
 
 /* Plan alone. job: outlives *out. Fails: INFEASIBLE no trees as asked for; LIMIT. */

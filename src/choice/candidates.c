@@ -20,6 +20,7 @@ struct list {
 	const Job *job;
 	JobShared shared;
 	KnownPlans known[2];
+	bool all;		/* algorithms that were not asked for, which are to be planned soon */
 	Choices *out;
 	int64_t n_hops;		/* of all candidates */
 	Error first;		/* of candidates that cannot be had: the first */
@@ -95,6 +96,7 @@ try_candidate(struct list *l, const Algorithm *row, const Ask *ask, bool *added)
 	c->job.algorithm = row;
 	c->job.ask.algorithm = row == algorithm_row(0) ? NULL : row->name;
 	name_candidate(c);
+	l->shared.soon = l->all && (row != l->job->algorithm || ask->max_depth != l->job->ask.max_depth);
 	Status status = plan_candidate(l, c);
 	arena_release(&ctx->scratch, scratch);
 	if (status == INFEASIBLE || status == LIMIT) {
@@ -202,6 +204,7 @@ candidates_find(Ctx *ctx, const Job *job, Choices *out)
 	struct list l;
 	const Ask *ask = &job->ask;
 	TRY(list_new(ctx, job, out, &l));
+	l.all = true;
 	for (int i = 0; i < algorithm_count(); i++) {
 		const Algorithm *row = algorithm_row(i);
 		bool limited = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT;

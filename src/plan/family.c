@@ -3,6 +3,7 @@
 #include "graph/graph.h"
 #include "plan/family.h"
 #include "plan/pack/linear/linear.h"
+#include "plan/work.h"
 
 enum { MOST_RANKS = 32 };	/* one of each orbit: for more of them the program over all trees takes seconds */
 
@@ -84,6 +85,7 @@ plan_family(Ctx *ctx, const Planning *in, const Family *family, Plan *out)
 	Frac rate;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	TRY(plan_check_size(ctx, topo, ask->coll));
+	TRY(work_check_soon(ctx, in));
 	TRY(pack_family(ctx, topo, in->sym, in->bound, family, ask, &out->pack, &out->proof, &out->best));
 	if (!out->pack)
 		return fail(ctx, LIMIT, "%s: %s over %d ranks: too large for the linear program", topo->name,

@@ -8,6 +8,7 @@
 #include "plan/pack/linear/linear.h"
 #include "plan/pack/templates/templates.h"
 #include "plan/plan.h"
+#include "plan/work.h"
 #include "topology/topology.h"
 
 static bool
@@ -262,8 +263,10 @@ plan_any(Ctx *ctx, const Planning *in, Packing **out, Packing **whole, Bound *pr
 }
 
 static Status
-check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
+check_limits(Ctx *ctx, const Planning *in)
 {
+	const Topology *topo = in->topo;
+	const Ask *ask = in->ask;
 	int depth, trees;
 	if (!ask->max_depth && !ask->max_trees)
 		return OK;
@@ -274,7 +277,7 @@ check_limits(Ctx *ctx, const Topology *topo, const Ask *ask)
 	if (ask->max_trees && ask->max_trees < trees)
 		return fail_asked(ctx, INFEASIBLE, "max_trees", "%d: %s over %d ranks needs at least %d",
 		    ask->max_trees, collective_name(ask->coll), topo->n_ranks, trees);
-	return OK;
+	return ask->max_depth ? work_check_soon(ctx, in) : OK;
 }
 
 /* What the linear program proves of trees over the routes of pairs it does not prove of others. */
@@ -312,7 +315,7 @@ plan_listed(Ctx *ctx, const Planning *in, Plan *out)
 	Frac rate;
 	TRY(topo_check_pairs(ctx, in->topo));
 	TRY(plan_check_size(ctx, in->topo, in->ask->coll));
-	TRY(check_limits(ctx, in->topo, ask));
+	TRY(check_limits(ctx, in));
 	TRY(plan_any(ctx, in, &out->pack, &whole, &out->proof));
 	if (!pack_rate(out->pack, ask->coll, in->topo->n_ranks, &rate))
 		rate = FRAC_ZERO;

@@ -111,6 +111,15 @@ work_is_long(double seconds)
 	return seconds > MOST_SECONDS;
 }
 
+Status
+work_check_soon(Ctx *ctx, const Planning *in)
+{
+	if (!in->soon || !work_is_long(work_programs(in)))
+		return OK;
+	return fail(ctx, LIMIT, "%s: %s over %d ranks, %d of them with no image: a linear program of minutes",
+	    in->topo->name, in->row->trees, in->topo->n_ranks, in->sym->n_representatives);
+}
+
 double
 work_seconds(void)
 {

@@ -23,6 +23,9 @@ double work_levels(const Planning *in);		/* trees over servers by flows */
 /* More than a packer takes before all others had their turn. */
 bool work_is_long(double seconds);
 
+/* Before a linear program over trees of one kind. Fails: LIMIT it is to end soon, and is long. */
+Status work_check_soon(Ctx *ctx, const Planning *in);
+
 /* What this process has taken so far, s. */
 double work_seconds(void);
 

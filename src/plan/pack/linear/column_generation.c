@@ -21,11 +21,18 @@
 
 /* ---- the pricing problem ---- */
 
+/* *cost: below 0: there is none. */
+static Status
+look_for_cheapest(struct master *m, int orbit, int64_t *cost)
+{
+	return cheapest_find(&m->cheapest,
+	    collective_demand(m->coll, m->topo->n_ranks, m->root, m->representative[orbit]), cost);
+}
+
 static Status
 find_cheapest(struct master *m, int orbit, int64_t *cost)
 {
-	TRY(cheapest_find(&m->cheapest, collective_demand(m->coll, m->topo->n_ranks, m->root, m->representative[orbit]),
-	    cost));
+	TRY(look_for_cheapest(m, orbit, cost));
 	return *cost >= 0 ? OK : fail(m->ctx, INTERNAL, "%s: no tree over connected ranks", m->topo->name);
 }
 
@@ -89,14 +96,17 @@ current_cost(struct master *m, double *cost)
 	return OK;
 }
 
-/* The cheapest tree of a demand becomes a column if its reduced cost is negative by more than the error of doubles. */
+/* The cheapest tree of a demand becomes a column if its reduced cost is negative by more than the error of doubles. A
+ * root alone may have none of so few hops. */
 static Status
 add_improving_tree(struct master *m, int d, bool *improved)
 {
 	int64_t rounded;
 	double cost;
 	bool added;
-	TRY(find_cheapest(m, d, &rounded));
+	TRY(look_for_cheapest(m, d, &rounded));
+	if (rounded < 0)
+		return OK;
 	TRY(current_cost(m, &cost));
 	if (cost >= (m->dual[m->n_link_rows + d] - 1e-7 / m->n_demand_rows) / m->orbit_size[d])
 		return OK;
