@@ -3,7 +3,8 @@
  * A candidate is an algorithm with its options. Each is planned once for a job, with symmetries and bound in common,
  * and simulated at the sizes that are asked for, each with the chunk size that takes it the least time. Candidates that
  * the links do not allow, or that are too large, are not there; nor, of very large jobs, what comes after 8 million
- * hops of others. No I/O, no globals; random: none; clock: none but that of Ctx. */
+ * hops of others, or a linear program of minutes that was not asked for by name. No I/O, no globals; random: none;
+ * clock: none but that of Ctx. */
 #ifndef BLINK_CHOICE_CHOICE_H
 #define BLINK_CHOICE_CHOICE_H
 

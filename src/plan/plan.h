@@ -56,7 +56,7 @@ typedef struct {
 	/* Of the Pareto-optimal plans: what is known with the symmetries, and without; NULL: nothing is kept. */
 	KnownPlans *known;
 	Proven *proven;		/* shared with other algorithms; NULL: with none */
-	bool soon;		/* one of many that are compared: a linear program that is long (work.h) is not wanted */
+	bool soon;		/* one of many to compare: a long linear program (work.h) is not wanted */
 } Planning;
 
 /* What limits cost, where the rate is lower for them. */

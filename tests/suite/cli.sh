@@ -478,6 +478,7 @@ fails "--max-trees 7 of eight blocks" 5 "--max-trees: 7: allgather over 8 ranks 
 fails "--pareto --max-depth 3" 5 "--max-depth: 3: allreduce over these 8 ranks needs at least 4" \
 	--pareto --max-depth 3 "$v"
 does "--max-depth 2 of a broadcast" -q -c broadcast --max-depth 2 "$v"
+does "--max-depth 11, within which one root has trees" -q --max-depth 11 --synthetic "torus:4x4x4@25" --without s5/gpu0
 does "--max-trees 8 of eight blocks" -q -c allgather --max-trees 8 "$v"
 does "GPUs that only PCIe connects" -q -g 0,7 "$v"
 does "--links all" -q -l all "$v"
