@@ -98,7 +98,7 @@ is "--pareto: then each has a higher rate" "$(awk 'NR > 1 { print $2 }' "$work/o
 
 # Trees within each smaller depth, and those of some algorithms, would take minutes where links have no symmetry.
 expect "143 GPUs without symmetry" timeout 30 "$blinkc" -q --synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 \
-	--size 64M -o "$work/a.json"
+	--size 64K -o "$work/a.json"
 
 # ---- messages ----
 
