@@ -48,7 +48,7 @@ name_candidate(Candidate *c)
 static bool
 same_schedule(const Schedule *a, const Schedule *b)
 {
-	if (a->n_segments != b->n_segments)
+	if (a->n_segments != b->n_segments || a->n_in_trees || b->n_in_trees)
 		return false;
 	for (int s = 0; s < a->n_segments; s++) {
 		const Segment *x = &a->segment[s], *y = &b->segment[s];
@@ -67,13 +67,11 @@ plan_candidate(struct list *l, Candidate *c)
 {
 	Ctx *ctx = l->ctx;
 	Schedule *sched;
-	int *work;
 	TRY(job_plan(ctx, &c->job, &l->shared, &c->plan));
 	TRY(job_build(ctx, &c->job, &c->plan, &sched));
-	TRY(TEMP(ctx, work, c->job.topo->n_ranks));
 	c->sched = sched;
 	c->trees = (int)sched_trees(sched);
-	c->depth = pack_depth(c->plan.pack, work);
+	TRY(sched_depth(ctx, sched, &c->depth));
 	c->rate = sched->achieved;
 	for (int i = 0; i < l->out->n; i++)
 		if (same_schedule(l->out->candidate[i].sched, sched))
