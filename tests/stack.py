@@ -85,7 +85,7 @@ POINTERS = {
     "out_of_time": None,
     "cheapest_price": None,			# families of trees are for plans
     "cheapest_find": None,
-    "sched_each_path": r"src/schedule/(project\.c:project_path|in_trees\.c:(count|list)_path)$",
+    "each_path": r"src/schedule/(project\.c:project_path|in_trees\.c:(count|list)_path)$",
     "root_trees_each": r"src/schedule/(project\.c:project_path|in_trees\.c:list_path)$",
     "symmetry_orbits": r"src/model/symmetry\.c:image_of_(link|vertex)$",
     # What the backend, the network and the hub tell a communicator of one rank, and it them: the only ones are set in

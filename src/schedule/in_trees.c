@@ -95,6 +95,10 @@ sched_check_in_trees(Ctx *ctx, const char *label, const Schedule *sched)
 	InTreeWalk w;
 	Frac at = FRAC_ZERO;
 	int root = 0, of_root = 0, *taken, *hops;
+	/* A tree takes a few bytes of a file, and a walk over all ranks. */
+	if ((int64_t)IN_TREE_STEPS * sched->n_in_trees * topo->n_vertices > LIMIT_VERIFY_STEPS)
+		return fail(ctx, LIMIT, "%s: trees: %d over %d GPUs and switches: more than %lld steps to verify them: "
+		    "want fewer trees", label, sched->n_in_trees, topo->n_vertices, (long long)LIMIT_VERIFY_STEPS);
 	TRY(in_tree_walk(ctx, sched, &w));
 	TRY(TEMP_EACH(ctx, topo->n_vertices, taken, hops));
 	for (int t = 0; t < sched->n_in_trees; t++) {

@@ -15,6 +15,8 @@
 
 #include "schedule/root_trees.h"
 
+enum { IN_TREE_STEPS = 15 };	/* to verify a tree, for each vertex */
+
 /* size[v], of each vertex in the order: from how many ranks blocks pass it, with its own. */
 void in_tree_sizes(const InTreeWalk *w, int *size);
 

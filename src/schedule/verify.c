@@ -15,6 +15,7 @@
  * ranks is invalid, and ends the replay. */
 #include "schedule/by_tree.h"
 #include "schedule/images.h"
+#include "schedule/in_trees.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -378,13 +379,12 @@ sched_verify(Ctx *ctx, const char *label, Schedule *sched)
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct replay p = { .ctx = ctx, .label = label, .sched = sched, .n = sched->topo->n_ranks };
 	Frac achieved, bound;
-	enum { STEPS_VERTEX = 15 };
 	int64_t steps = 0;
 	limit_steps(ctx, LIMIT_VERIFY_STEPS);
 	TRY(sched_check(ctx, label, sched));
 	for (int t = 0; t < sched->n_segments; t++)
 		steps += steps_of(&sched->segment[t]);
-	steps += (int64_t)STEPS_VERTEX * sched->n_in_trees * sched->topo->n_vertices;
+	steps += (int64_t)IN_TREE_STEPS * sched->n_in_trees * sched->topo->n_vertices;
 	TRY(count_steps(ctx, label, steps));
 	TRY(replay_trees(&p));
 	/* Trees of each rank that pass sched_check tile blocks, and move nothing else. */

@@ -57,6 +57,7 @@ find src/schedule '(' -name build.c -o -name check.c -o -name check_symmetry.c -
 # Ranges that sched_read checks before; blocks that the limits keep small; a bound is proven, so nothing is above it;
 # what takes a file of many MB.
 grep -vF -e "want a rank" -e ": want 0 to " -e "too many blocks" -e "is above the bound" -e "needs more than" \
+	-e " GPUs and switches: more than " -e " steps to verify them: " \
 	-e " trees: want at most " -e " edges at ranks that stay" -e "segments need more than 64 bits" \
 		-e ", where all are listed" \
 		-e "no tree over topology.links reaches the ranks" \

@@ -366,6 +366,51 @@ timeout 120 "$perf" --ranks 4 --threads-as-ranks $ring -b 64K -e 64K -n 1 -w 0 >
 expect "each rank of a ring loads its part" grep -q '^# Out of bounds values : 0 OK' "$work/ring.log"
 expect "into each rank of a ring: by another program" grep -qx "20 20" "$work/sums"
 
+# ---- an allgather or reducescatter: trees of numbered edges ----
+
+# Of 1450 ranks 64 trees each, which differ in nothing: a short file, but a long walk. It is refused before.
+python3 - 1450 >"$work/many.json" <<'END'
+import sys
+from fractions import Fraction
+n = int(sys.argv[1])
+print('{ "format": "blink-schedule", "version": 3, "generator": {"name": "hand", "version": "1", "options": {}},')
+print('"topology": {"name": "ring", "digest": "sha256:0", "ranks": [')
+print(*(f'{{"gpu": "g{r}", "node": "n"}}' for r in range(n)), sep=", ", end='], "links": [')
+for r in range(n):
+    print(f'{{"from": {r}, "to": {(r + 1) % n}, "class": "net", "capacity": 1, "latency": 1}}' + "," * (r < n - 1))
+print(']}, "collective": "allgather", "root": null, "algorithm": "trees", "rate": {"achieved": 1, "bound": 1,')
+print('"certificate": {"kind": "cut", "side": [0]}}, "edges": [')
+print(*([r, (r + 1) % n, [r]] for r in range(n)), sep=", ", end='], "trees": [\n')
+trees = [(r, Fraction(k, 64), [(v - 1) % n for v in range(n) if v != r and k == 0])
+         for r in range(n) for k in range(64)]
+print(*(f'{{"root": {r}, "segment": ["{at.numerator}/{at.denominator}", "1/64"], "edges": {edges}}}'
+        for r, at, edges in trees), sep=",\n", end="]}\n")
+END
+expect_exit "many trees of numbered edges" 4 bash -c "ulimit -t 5
+	exec '$blinkc' check -q '$work/many.json' 2>'$work/err'"
+expect "many trees of numbered edges: what it says" grep -qF \
+	"trees: 92800 over 1450 GPUs and switches: more than 2000000000 steps to verify them: want" "$work/err"
+
+for c in allgather reducescatter; do
+	ring=tests/fuzz/corpus/fuzz_schedule/compact-numbered.json way=from
+	[ $c = allgather ] || ring=${ring%.json}-up.json way=into
+	expect "numbered edges, $c: valid" "$blinkc" check -q $ring
+	expect "numbered edges, $c: the schema" oracle validate schemas/schedule.schema.json $ring
+	expect "numbered edges, $c: what check says" bash -c "'$blinkc' check $ring |
+		grep -qx 'trees       8, depth 2 $way each rank'"
+	expect "numbered edges, $c: a list" "$blinkc" convert $ring --format json -o "$work/list.json"
+	expect "numbered edges, $c: valid" "$blinkc" check -q "$work/list.json"
+	expect "numbered edges, $c: diff of both forms" "$blinkc" diff $ring "$work/list.json"
+	expect "numbered edges, $c: simulated" "$blinkc" simulate $ring --size 64K -o "$work/times"
+	expect "numbered edges, $c: of the list" "$blinkc" simulate "$work/list.json" --size 64K -o "$work/times-list"
+	expect "numbered edges, $c: the same times" cmp "$work/times" "$work/times-list"
+	oracle numbered $ring --list "$work/list.json" >"$work/sums" || not_ok "numbered edges, $c: $(cat "$work/sums")"
+	expect "numbered edges, $c: by another program" grep -qx "26.6666667 26.6666667" "$work/sums"
+	timeout 120 "$perf" --ranks 4 --threads-as-ranks $ring -b 64K -e 64K -n 1 -w 0 >"$work/ring.log" 2>&1 ||
+		not_ok "blink-perf of ranks, numbered edges, $c: exit $?"
+	expect "numbered edges, $c: each rank loads its part" grep -q '^# Out of bounds values : 0 OK' "$work/ring.log"
+done
+
 # What no planner serves is refused before a bound is searched for, which would take minutes of a maximum flow for each
 # GPU. refused_soon NAME COLLECTIVE WHAT
 {
