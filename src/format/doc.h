@@ -65,9 +65,12 @@ typedef struct {
  * that is an array, its entries are left out, and doc_list_next returns them: parsed into the scratch arena, with their
  * texts, so that the reader may release an entry before the next. All of the file is read only if it is called list->n
  * times; duplicate keys and numbers that are too large are errors when it comes to them. LIMIT_DOC_VALUES is for an
- * entry and all that is not in entries. data and *out outlive *list. */
+ * entry and all that is not in entries. data and *out outlive *list. doc_read_json_lists: of two such arrays. */
 Status doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
     DocList *list);
+enum { DOC_LISTS = 2 };
+Status doc_read_json_lists(Ctx *ctx, const char *label, const char *data, size_t size,
+    const char *const name[DOC_LISTS], Doc **out, DocList list[DOC_LISTS]);
 Status doc_list_next(Ctx *ctx, const char *label, DocList *list, const Doc **out);
 
 /* The text of the next entry and all that follow, for a reader that needs no Doc of it; at = NULL: there is none, the

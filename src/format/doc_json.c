@@ -72,7 +72,7 @@ doc_read_json(Ctx *ctx, const char *label, const char *data, size_t size, Doc **
 {
 	JsonReader r;
 	Doc *root;
-	TRY(json_check(ctx, label, data, size, NULL, &r));
+	TRY(json_check(ctx, label, data, size, (const char *const[DOC_LISTS]){ NULL }, &r));
 	TRY(TEMP(ctx, root, 1));
 	r.texts = &ctx->run;
 	r.c = newlocale(LC_ALL_MASK, "C", NULL);

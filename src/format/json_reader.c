@@ -223,9 +223,9 @@ take_word(JsonReader *r, Doc *to)
 
 static Status take_value(JsonReader *r, Doc *to, const Doc *like);
 
-/* The key of a member, and its colon; *is_list: it is that of the list. */
+/* The key of a member, and its colon; *list: of that name; NULL: of another. */
 static Status
-take_key(JsonReader *r, const Doc *like, int i, const char **out, bool *is_list)
+take_key(JsonReader *r, const Doc *like, int i, const char **out, DocList **list)
 {
 	if (next_token(r) != '"')
 		return unexpected(r, "a key in double quotes");
@@ -234,8 +234,11 @@ take_key(JsonReader *r, const Doc *like, int i, const char **out, bool *is_list)
 	TRY(take_string(r, known ? like->child[i]->name : NULL, out));
 	size_t length = (size_t)(r->at - 1 - key);
 	/* Only the first array of that name: duplicates are for doc_check_unique to report. */
-	*is_list = r->depth == 1 && r->list_name && !r->list.text && strlen(r->list_name) == length
-	    && memcmp(key, r->list_name, length) == 0;
+	*list = NULL;
+	for (int l = 0; l < DOC_LISTS && r->depth == 1; l++)
+		if (r->list_name[l] && !r->list[l].text && strlen(r->list_name[l]) == length
+		    && memcmp(key, r->list_name[l], length) == 0)
+			*list = &r->list[l];
 	if (next_token(r) != ':')
 		return unexpected(r, "':'");
 	r->at++;
@@ -252,9 +255,9 @@ goes_on(JsonReader *r, bool object, Status *status)
 	return *status == OK && c == ',';
 }
 
-/* The entries of the list, which are checked only. An entry that was released counts as one value. */
+/* The entries of a list, which are checked only. An entry that was released counts as one value. */
 static Status
-pass_list(JsonReader *r)
+pass_list(JsonReader *r, DocList *list)
 {
 	int before = ++r->n_values;
 	Status status;
@@ -263,15 +266,15 @@ pass_list(JsonReader *r)
 		r->at++;
 		return OK;
 	}
-	r->list.text = r->at;
+	list->text = r->at;
 	r->depth++;
 	do {
 		next_token(r);
-		r->n_values = before + r->list.n++;
+		r->n_values = before + list->n++;
 		TRY(take_value(r, NULL, NULL));
 	} while (goes_on(r, false, &status));
 	r->depth--;
-	r->list.size = (size_t)(r->at - 1 - r->list.text);
+	list->size = (size_t)(r->at - 1 - list->text);
 	return status;
 }
 
@@ -306,16 +309,16 @@ static Status
 take_children(JsonReader *r, Doc *to, bool object, const Doc *like)
 {
 	Doc *before = NULL;
-	bool is_list = false;
+	DocList *list = NULL;
 	Status status;
 	int i = 0;
 	do {
 		Doc *doc = NULL;
 		TRY(to ? add_child(r, to, &doc) : OK);
 		if (object)
-			TRY(take_key(r, like, i++, doc ? &doc->name : NULL, &is_list));
-		if (is_list && !to && next_token(r) == '[')
-			TRY(pass_list(r));
+			TRY(take_key(r, like, i++, doc ? &doc->name : NULL, &list));
+		if (list && !to && next_token(r) == '[')
+			TRY(pass_list(r, list));
 		else
 			TRY(take_value(r, doc, before));
 		if (doc) {
@@ -337,8 +340,9 @@ take_nested(JsonReader *r, Doc *to, const Doc *like)
 		to->kind = object ? DOC_OBJECT : DOC_ARRAY;
 	r->at++;
 	next_token(r);
-	if (to && r->at == r->skip)
-		r->at = r->skip_to;
+	for (int l = 0; l < DOC_LISTS && to; l++)
+		if (r->at == r->list[l].text)
+			r->at += r->list[l].size;
 	if (next_token(r) == (object ? '}' : ']')) {
 		r->at++;
 		return OK;
@@ -370,12 +374,13 @@ take_value(JsonReader *r, Doc *to, const Doc *like)
 /* ---- files ---- */
 
 Status
-json_check(Ctx *ctx, const char *label, const char *data, size_t size, const char *list_name, JsonReader *out)
+json_check(Ctx *ctx, const char *label, const char *data, size_t size, const char *const list_name[DOC_LISTS],
+    JsonReader *out)
 {
 	TRY(doc_check_bytes(ctx, label, data, size));
 	const char *first = data + (size >= 3 && memcmp(data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0);
-	*out = (JsonReader){ .ctx = ctx, .label = label, .data = data, .at = first, .end = data + size,
-		.list_name = list_name };
+	*out = (JsonReader){ .ctx = ctx, .label = label, .data = data, .at = first, .end = data + size };
+	memcpy(out->list_name, list_name, sizeof out->list_name);
 	TRY(take_value(out, NULL, NULL));
 	if (next_token(out))
 		return unexpected(out, "the end of the file");
@@ -398,23 +403,32 @@ take_docs(JsonReader *r, Arena *texts, Doc *out)
 }
 
 Status
-doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
-    DocList *list)
+doc_read_json_lists(Ctx *ctx, const char *label, const char *data, size_t size, const char *const name[DOC_LISTS],
+    Doc **out, DocList list[DOC_LISTS])
 {
 	JsonReader r;
 	Doc *root;
 	TRY(json_check(ctx, label, data, size, name, &r));
-	r.skip = r.list.text;
-	r.skip_to = r.skip ? r.skip + r.list.size : NULL;
 	TRY(TEMP(ctx, root, 1));
 	TRY(take_docs(&r, &ctx->run, root));
-	if (name) {
-		r.list.array = doc_get(root, name);
-		if (!r.list.text && r.list.array && r.list.array->kind == DOC_ARRAY)
-			r.list.n = r.list.array->n;
-		*list = r.list;
+	for (int l = 0; l < DOC_LISTS; l++) {
+		list[l] = r.list[l];
+		list[l].array = name[l] ? doc_get(root, name[l]) : NULL;
+		if (!list[l].text && list[l].array && list[l].array->kind == DOC_ARRAY)
+			list[l].n = list[l].array->n;
 	}
 	*out = root;
+	return OK;
+}
+
+Status
+doc_read_json_list(Ctx *ctx, const char *label, const char *data, size_t size, const char *name, Doc **out,
+    DocList *list)
+{
+	DocList all[DOC_LISTS];
+	TRY(doc_read_json_lists(ctx, label, data, size, (const char *const[DOC_LISTS]){ name }, out, all));
+	if (name)
+		*list = all[0];
 	return OK;
 }
 

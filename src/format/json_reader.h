@@ -13,9 +13,8 @@
 typedef struct {
 	Ctx *ctx;
 	const char *label, *data, *at, *end;	/* at: the next byte */
-	const char *list_name;	/* the array of the root whose entries are left out; NULL: none */
-	DocList list;
-	const char *skip, *skip_to;	/* in Docs: its entries; NULL: none */
+	const char *list_name[DOC_LISTS];	/* arrays of the root whose entries are left out; NULL: none */
+	DocList list[DOC_LISTS];
 	Arena *texts;		/* of Docs: where names and texts go */
 	locale_t c;		/* strtod reads the decimal point of the locale */
 	int depth, n_values;
@@ -23,7 +22,8 @@ typedef struct {
 
 /* Check the size and the bytes of a file, and all of it as JSON but that names differ and numbers are not too large. A
  * byte order mark is skipped. What is read from then on is well formed. */
-Status json_check(Ctx *ctx, const char *label, const char *data, size_t size, const char *list_name, JsonReader *out);
+Status json_check(Ctx *ctx, const char *label, const char *data, size_t size, const char *const list_name[DOC_LISTS],
+    JsonReader *out);
 
 /* A number of `length` characters. */
 Status json_read_number(JsonReader *r, const char *text, size_t length, Doc *out);

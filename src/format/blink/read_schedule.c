@@ -121,11 +121,15 @@ Status
 sched_read_compact(Ctx *ctx, const char *label, const char *data, size_t size, Schedule **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
+	static const char *const names[DOC_LISTS] = { "trees", "edges" };
 	struct reader r;
+	DocList list[DOC_LISTS];
 	Doc *root;
 	TRY(file_kind_check(ctx, label, data, size, FILE_SCHEDULE));
 	TRY(schedule_new_reader(ctx, label, &r));
-	TRY(doc_read_json_list(ctx, label, data, size, "trees", &root, &r.trees));
+	TRY(doc_read_json_lists(ctx, label, data, size, names, &root, list));
+	r.trees = list[0];
+	r.edges = list[1];
 	TRY(schedule_read_members(&r, root));
 	TRY(schedule_read_parts(&r, root));
 	if (r.version == 2)

@@ -1,6 +1,8 @@
 /* Trees of each rank, of a schedule file of version 3: of links, into each, or of edges. */
 #include "format/blink/schedule_reader.h"
 
+#include <string.h>
+
 /* Numbers of links or edges. */
 static Status
 read_numbers(struct reader *r, const Doc *tree, int64_t *n_all, InTree *out)
@@ -54,17 +56,41 @@ check_members(struct reader *r, const Doc *root)
 	    doc_get(root, "collective"), "alltoall, allgather or reducescatter, with trees of each rank");
 }
 
+/* One by one, what their tokens do not tell. */
+static Status
+read_edges(struct reader *r, Edge *out)
+{
+	for (int e = 0; e < r->edges.n; e++) {
+		ArenaMark mark = arena_mark(&r->ctx->scratch);
+		int own[LIMIT_ROUTE_LINKS], *link;
+		const Doc *at;
+		TRY(doc_list_next(r->ctx, r->label, &r->edges, &at));
+		TRY(schedule_read_edge(r, at, own, &out[e]));
+		arena_release(&r->ctx->scratch, mark);
+		TRY(NEW(r->ctx, link, out[e].n_links));
+		out[e].link = memcpy(link, own, (size_t)out[e].n_links * sizeof *link);
+	}
+	return OK;
+}
+
 static Status
 read_table(struct reader *r, const Doc *root)
 {
 	const Doc *edges;
-	Edge *edge = NULL;
+	Edge *edge;
+	bool done;
 	if (r->sched->coll == ALLTOALL)
 		return OK;
 	TRY(need(r, root, "edges", DOC_ARRAY, &edges));
-	if (edges->n == 0)
+	if (r->edges.n == 0)
 		return bad(r, edges, "no edge", "at least one");
-	TRY(schedule_read_edges(r, root, "edges", LIMIT_TREE_EDGES, &edge, &r->sched->n_edges));
+	TRY(within(r, edges, r->edges.n, LIMIT_TREE_EDGES));
+	TRY(schedule_edge_tokens(r, &edge, &done));
+	if (!done) {
+		TRY(NEW(r->ctx, edge, r->edges.n));
+		TRY(read_edges(r, edge));
+	}
+	r->sched->n_edges = r->edges.n;
 	r->sched->edge = edge;
 	return OK;
 }

@@ -4,7 +4,7 @@
 
 /* ---- trees ---- */
 
-/* Links of all edges that are well formed: the others are refused. */
+/* Links of all edges that are well formed: read_edges refuses the others. */
 static size_t
 count_links(const Doc *edges)
 {
@@ -18,33 +18,38 @@ count_links(const Doc *edges)
 }
 
 Status
-schedule_read_edges(struct reader *r, const Doc *object, const char *name, int most, Edge **out, int *n)
+schedule_read_edge(struct reader *r, const Doc *at, int *link, Edge *out)
 {
-	const Doc *edges = doc_get(object, name);
+	if (at->kind != DOC_ARRAY || at->n != 3 || at->child[2]->kind != DOC_ARRAY)
+		return bad(r, at, "not an edge", "[src, dst, [link, ...]]");
+	TRY(read_int(r, at->child[0], 0, r->topo->n_ranks - 1, &out->src));
+	TRY(read_int(r, at->child[1], 0, r->topo->n_ranks - 1, &out->dst));
+	TRY(count_within(r, at->child[2], LIMIT_ROUTE_LINKS));
+	for (int i = 0; i < at->child[2]->n; i++)
+		TRY(read_int(r, at->child[2]->child[i], 0, r->topo->n_links - 1, &link[i]));
+	out->n_links = at->child[2]->n;
+	out->link = link;
+	return OK;
+}
+
+static Status
+read_edges(struct reader *r, const Doc *tree, const char *phase, Edge **out, int *n)
+{
+	const Doc *edges = doc_get(tree, phase);
 	int *link;
 	*n = 0;
 	if (!edges)
 		return OK;
-	TRY(need(r, object, name, DOC_ARRAY, &edges));
-	TRY(count_within(r, edges, most));
+	TRY(need(r, tree, phase, DOC_ARRAY, &edges));
+	TRY(count_within(r, edges, LIMIT_RANKS));
 	r->n_edges += edges->n;
 	if (r->n_edges > LIMIT_TREE_EDGES)
 		return doc_fail(r->ctx, r->label, edges, LIMIT, "more than %d edges in all trees", LIMIT_TREE_EDGES);
 	TRY(NEW(r->ctx, *out, edges->n));
 	TRY(NEW(r->ctx, link, count_links(edges)));
 	for (int e = 0; e < edges->n; e++) {
-		const Doc *at = edges->child[e];
-		Edge *edge = &(*out)[e];
-		if (at->kind != DOC_ARRAY || at->n != 3 || at->child[2]->kind != DOC_ARRAY)
-			return bad(r, at, "not an edge", "[src, dst, [link, ...]]");
-		TRY(read_int(r, at->child[0], 0, r->topo->n_ranks - 1, &edge->src));
-		TRY(read_int(r, at->child[1], 0, r->topo->n_ranks - 1, &edge->dst));
-		TRY(count_within(r, at->child[2], LIMIT_ROUTE_LINKS));
-		for (int i = 0; i < at->child[2]->n; i++)
-			TRY(read_int(r, at->child[2]->child[i], 0, r->topo->n_links - 1, &link[i]));
-		edge->n_links = at->child[2]->n;
-		edge->link = link;
-		link += edge->n_links;
+		TRY(schedule_read_edge(r, edges->child[e], link, &(*out)[e]));
+		link += (*out)[e].n_links;
 	}
 	*n = edges->n;
 	return OK;
@@ -86,8 +91,8 @@ read_tree(struct reader *r, const Doc *at, Segment *segment)
 		TRY(need(r, at, "part", DOC_NUMBER, &part));
 		TRY(read_int(r, part, 0, r->sched->n_parts - 1, &segment->part));
 	}
-	TRY(schedule_read_edges(r, at, "down", LIMIT_RANKS, &segment->tree.down, &segment->tree.n_down));
-	TRY(schedule_read_edges(r, at, "up", LIMIT_RANKS, &segment->tree.up, &segment->tree.n_up));
+	TRY(read_edges(r, at, "down", &segment->tree.down, &segment->tree.n_down));
+	TRY(read_edges(r, at, "up", &segment->tree.up, &segment->tree.n_up));
 	return read_to(r, at, segment);
 }
 

@@ -14,7 +14,7 @@ struct reader {
 	struct named { const char *id; int vertex; } *named;	/* switches and NICs by id, ascending */
 	int n_named;
 	int version;
-	DocList trees;
+	DocList trees, edges;	/* edges: of trees of numbered edges */
 	int n_edges;		/* of all trees so far */
 	struct tree_work {	/* of schedule_tree_tokens: a list of edges, and one of links or ranks */
 		Edge *edge;
@@ -71,10 +71,13 @@ Status schedule_tree_tokens(struct reader *r, Segment *segment, bool *done);
 /* Likewise the tree whose text begins here; *at goes past it. */
 Status schedule_tree_at(struct reader *r, JsonTokens *at, Segment *segment, bool *done);
 
+/* All of r->edges, likewise. */
+Status schedule_edge_tokens(struct reader *r, Edge **out, bool *done);
+
 /* ---- read_schedule_trees.c, read_schedule_rate.c ---- */
 
-/* Edges of the array `name`, which may be missing, at most `most`; all that are read count in r->n_edges. */
-Status schedule_read_edges(struct reader *r, const Doc *object, const char *name, int most, Edge **out, int *n);
+/* An edge. link: room for its links, LIMIT_ROUTE_LINKS or as many as there are. */
+Status schedule_read_edge(struct reader *r, const Doc *at, int *link, Edge *out);
 
 Status schedule_read_parts(struct reader *r, const Doc *root);
 Status schedule_read_trees(struct reader *r, const Doc *root);

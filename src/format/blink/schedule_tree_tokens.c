@@ -258,6 +258,40 @@ schedule_tree_at(struct reader *r, JsonTokens *at, Segment *segment, bool *done)
 	return OK;
 }
 
+static bool
+take_table(struct tree_tokens *t, int n, Edge *edge)
+{
+	struct tree_work *work = &t->r->work;
+	int n_numbers = 0;
+	for (int e = 0; e < n; e++) {
+		if (e > 0 && !json_token(&t->at, ','))
+			return false;
+		if (!take_plain_edge(t, &edge[e], n_numbers) && !take_edge(t, &edge[e], n_numbers))
+			return false;
+		n_numbers += edge[e].n_links;
+	}
+	const int *link = keep(t, work->number, n_numbers, sizeof *link);
+	for (int e = 0; e < n && link; e++) {
+		edge[e].link = link;
+		link += edge[e].n_links;
+	}
+	return link;
+}
+
+Status
+schedule_edge_tokens(struct reader *r, Edge **out, bool *done)
+{
+	ArenaMark mark = arena_mark(&r->ctx->run);
+	struct tree_tokens t = { .r = r, .at = doc_list_tokens(&r->edges) };
+	TRY(NEW(r->ctx, *out, r->edges.n));
+	*done = t.at.at && take_table(&t, r->edges.n, *out);
+	if (t.no_memory)
+		return fail_memory(r->ctx);
+	if (!*done)
+		arena_release(&r->ctx->run, mark);
+	return OK;
+}
+
 Status
 schedule_tree_tokens(struct reader *r, Segment *segment, bool *done)
 {
