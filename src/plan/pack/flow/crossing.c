@@ -12,21 +12,13 @@
 
 enum { MOST_LOOKS = 1 << 8 };	/* at edges that v's may be exchanged with */
 
-/* The vertex after link i of an edge, counted from the rank that the other one hangs from. */
-static int
-vertex_after(const struct exchange *x, const struct way *way, int i)
-{
-	const Edge *edge = way->edge;
-	return way->up ? x->topo->link[edge->link[edge->n_links - 1 - i]].from : x->topo->link[edge->link[i]].to;
-}
-
 /* Where way b first comes to a vertex that way a passes as well: after how many links of each. */
 static bool
 meet(const struct exchange *x, const struct way *a, const struct way *b, int *n_a, int *n_b)
 {
 	for (*n_b = 1; *n_b < b->edge->n_links; ++*n_b)
 		for (*n_a = 1; *n_a < a->edge->n_links; ++*n_a)
-			if (vertex_after(x, a, *n_a - 1) == vertex_after(x, b, *n_b - 1))
+			if (exchange_vertex(x, a, *n_a - 1) == exchange_vertex(x, b, *n_b - 1))
 				return true;
 	return false;
 }
@@ -37,7 +29,7 @@ is_route(const struct exchange *x, const struct way *first, int n, const struct 
 {
 	for (int i = 0; i < n - 1; i++)
 		for (int k = n_rest; k < rest->edge->n_links - 1; k++)
-			if (vertex_after(x, first, i) == vertex_after(x, rest, k))
+			if (exchange_vertex(x, first, i) == exchange_vertex(x, rest, k))
 				return false;
 	return n + rest->edge->n_links - n_rest <= LIMIT_ROUTE_LINKS;
 }
@@ -57,6 +49,7 @@ add_way(Ctx *ctx, struct exchange *x, int first, int n, int rest, int n_rest, in
 	*edge = (Edge){ from.up ? v : from.to, from.up ? from.to : v, n_links, link };
 	TRY(GROW_TEMP(ctx, x->way, x->n_ways, x->way_room));
 	x->way[x->n_ways] = (struct way){ edge, from.to, from.up, 0 };
+	exchange_pass(x, &x->way[x->n_ways]);
 	*out = x->n_ways++;
 	return OK;
 }
@@ -100,6 +93,17 @@ weigh(struct exchange *x, struct half *h, int v, struct half *o, int w, double g
 	*best = (struct crossing){ o, w, way, n_own, n_way, both };
 }
 
+/* x->meeting: ranks with a way that passes a vertex of this one. */
+static void
+find_meeting(struct exchange *x, const struct way *way)
+{
+	size_t words = (size_t)exchange_words(x);
+	memset(x->meeting, 0, words * sizeof *x->meeting);
+	for (int i = 0; i < way->edge->n_links - 1; i++)
+		for (size_t k = 0; k < words; k++)
+			x->meeting[k] |= x->passing[(size_t)exchange_vertex(x, way, i) * words + k];
+}
+
 Status
 exchange_cross(Ctx *ctx, struct exchange *x, struct half *h, int v, bool *done)
 {
@@ -108,17 +112,19 @@ exchange_cross(Ctx *ctx, struct exchange *x, struct half *h, int v, bool *done)
 	*done = false;
 	if (h->depth[v] < 2 || x->topo->route)
 		return OK;
+	find_meeting(x, &x->way[own]);
 	for (int i = 0; i < x->n && looks < MOST_LOOKS; i++) {
 		int b = (v + i) % x->n;
 		double gain = h->sum[v] * (x->power[h->depth[b] + 1] - x->power[h->depth[v]]);
 		if (b == a || gain >= best.cost || h->depth[b] + 1 >= h->depth[v])
 			continue;
+		looks += x->n_hanging[h->up][b];
+		if (!(x->meeting[b / 64] >> b % 64 & 1))
+			continue;
 		for (struct half *o = x->half; o < x->half + x->n_halves; o++)
-			for (int w = o->up == h->up ? o->first[b] : -1; w >= 0; w = o->next[w]) {
-				looks++;
+			for (int w = o->up == h->up ? o->first[b] : -1; w >= 0; w = o->next[w])
 				if (w != v)
 					weigh(x, h, v, o, w, gain, &best);
-			}
 	}
 	x->steps += looks + x->n;
 	if (best.way < 0)

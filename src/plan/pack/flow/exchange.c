@@ -18,6 +18,27 @@ exchange_is_below(const struct half *h, int u, int v)
 	return u == v;
 }
 
+int
+exchange_words(const struct exchange *x)
+{
+	return (x->n + 63) / 64;
+}
+
+int
+exchange_vertex(const struct exchange *x, const struct way *way, int i)
+{
+	const Edge *edge = way->edge;
+	return way->up ? x->topo->link[edge->link[edge->n_links - 1 - i]].from : x->topo->link[edge->link[i]].to;
+}
+
+void
+exchange_pass(struct exchange *x, const struct way *way)
+{
+	for (int i = 0; i < way->edge->n_links - 1; i++)
+		x->passing[(size_t)exchange_vertex(x, way, i) * (size_t)exchange_words(x) + (size_t)way->to / 64]
+		    |= UINT64_C(1) << way->to % 64;
+}
+
 /* From the ranks that hang from it. */
 static void
 add_up(struct half *h, int v)
@@ -53,6 +74,7 @@ attach(struct exchange *x, struct half *h, int v, int way)
 	h->above[v] = up;
 	h->next[v] = h->first[up];
 	h->first[up] = v;
+	x->n_hanging[h->up][up]++;
 }
 
 static void
@@ -70,6 +92,7 @@ exchange_hang(struct exchange *x, struct half *h, int v, int way)
 	while (*at != v)
 		at = &h->next[*at];
 	*at = h->next[v];
+	x->n_hanging[h->up][from]--;
 	load(x, *exchange_held(x, h, v), -h->weight);
 	load(x, way, h->weight);
 	attach(x, h, v, way);
@@ -161,6 +184,8 @@ make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
 	for (int v = 0; v < x->n; v++)
 		x->first_way[v + 1] = x->first_way[v + 1] ? x->first_way[v + 1] : x->first_way[v];
 	x->n_ways = w + 1;
+	for (w = 0; w < x->n_ways; w++)
+		exchange_pass(x, &x->way[w]);
 	return OK;
 }
 
@@ -183,6 +208,9 @@ exchange_new(Ctx *ctx, const Topology *topo, const Packing *pack, struct exchang
 		.n_halves = halves * pack->n_trees };
 	TRY(TEMP(ctx, x->half, x->n_halves));
 	TRY(TEMP(ctx, x->held, (size_t)x->n * (size_t)x->n_halves));
+	TRY(TEMP(ctx, x->passing, (size_t)topo->n_vertices * (size_t)exchange_words(x)));
+	TRY(TEMP(ctx, x->meeting, exchange_words(x)));
+	TRY(TEMP_EACH(ctx, x->n, x->n_hanging[0], x->n_hanging[1]));
 	TRY(TEMP(ctx, x->power, x->n + 1));
 	TRY(TEMP(ctx, x->room, topo->n_links));
 	TRY(TEMP(ctx, x->queue, x->n));

@@ -39,6 +39,9 @@ struct exchange {
 	int n_ways, way_room;
 	struct way *way;	/* those of each rank; and others, that it came to have */
 	int *first_way;		/* of each rank, and one more */
+	int *n_hanging[2];	/* of each rank: by a way of all halves down, up */
+	uint64_t *passing;	/* [vertex * exchange_words + rank / 64]: has this rank a way that passes the vertex? */
+	uint64_t *meeting;	/* work space: of each rank */
 	int *held;		/* [v * n_halves + h]: the way by which v hangs; -1: v is the root */
 	double *power;		/* of EXCHANGE_BASE */
 	int64_t *room;		/* of each link, in units of the packing */
@@ -56,6 +59,15 @@ Status exchange_take(Ctx *ctx, struct exchange *x, const Packing *pack);
 
 /* The place of the way by which rank v hangs in h. */
 int *exchange_held(const struct exchange *x, const struct half *h, int v);
+
+/* Words of a bit for each rank. */
+int exchange_words(const struct exchange *x);
+
+/* The vertex after link i of an edge, counted from the rank that the other one hangs from. */
+int exchange_vertex(const struct exchange *x, const struct way *way, int i);
+
+/* x->passing knows this way. */
+void exchange_pass(struct exchange *x, const struct way *way);
 
 /* v hangs by another way. */
 void exchange_hang(struct exchange *x, struct half *h, int v, int way);
