@@ -48,8 +48,8 @@ add_way(Ctx *ctx, struct exchange *x, int first, int n, int rest, int n_rest, in
 	memcpy(at, to.edge->link + (to.up ? 0 : n_rest), (size_t)(n_links - n) * sizeof *link);
 	*edge = (Edge){ from.up ? v : from.to, from.up ? from.to : v, n_links, link };
 	TRY(GROW_TEMP(ctx, x->way, x->n_ways, x->way_room));
-	x->way[x->n_ways] = (struct way){ edge, from.to, from.up, 0 };
-	exchange_pass(x, &x->way[x->n_ways]);
+	x->way[x->n_ways] = (struct way){ edge, from.to, from.up, -1, 0 };
+	exchange_note(x, x->n_ways);
 	*out = x->n_ways++;
 	return OK;
 }
@@ -104,6 +104,26 @@ find_meeting(struct exchange *x, const struct way *way)
 			x->meeting[k] |= x->passing[(size_t)exchange_vertex(x, way, i) * words + k];
 }
 
+/* x->looked: halves in which a rank hangs from b by a way that meets this one. Returns whether there are any. */
+static bool
+find_halves(struct exchange *x, int own, int b)
+{
+	bool some = false;
+	int n_own, n_way;
+	memset(x->looked, false, (size_t)x->n_halves * sizeof *x->looked);
+	for (int w = x->first_to[b]; w >= 0; w = x->way[w].next) {
+		const struct way *way = &x->way[w];
+		const int *held = x->held + (size_t)(way->up ? way->edge->src : way->edge->dst) * (size_t)x->n_halves;
+		if (way->up != x->way[own].up || !meet(x, &x->way[own], way, &n_own, &n_way))
+			continue;
+		for (int i = 0; i < x->n_halves; i++) {
+			x->looked[i] |= held[i] == w;
+			some |= held[i] == w;
+		}
+	}
+	return some;
+}
+
 Status
 exchange_cross(Ctx *ctx, struct exchange *x, struct half *h, int v, bool *done)
 {
@@ -119,10 +139,10 @@ exchange_cross(Ctx *ctx, struct exchange *x, struct half *h, int v, bool *done)
 		if (b == a || gain >= best.cost || h->depth[b] + 1 >= h->depth[v])
 			continue;
 		looks += x->n_hanging[h->up][b];
-		if (!(x->meeting[b / 64] >> b % 64 & 1))
+		if (!(x->meeting[b / 64] >> b % 64 & 1) || !find_halves(x, own, b))
 			continue;
 		for (struct half *o = x->half; o < x->half + x->n_halves; o++)
-			for (int w = o->up == h->up ? o->first[b] : -1; w >= 0; w = o->next[w])
+			for (int w = x->looked[o - x->half] ? o->first[b] : -1; w >= 0; w = o->next[w])
 				if (w != v)
 					weigh(x, h, v, o, w, gain, &best);
 	}

@@ -24,16 +24,12 @@ exchange_words(const struct exchange *x)
 	return (x->n + 63) / 64;
 }
 
-int
-exchange_vertex(const struct exchange *x, const struct way *way, int i)
-{
-	const Edge *edge = way->edge;
-	return way->up ? x->topo->link[edge->link[edge->n_links - 1 - i]].from : x->topo->link[edge->link[i]].to;
-}
-
 void
-exchange_pass(struct exchange *x, const struct way *way)
+exchange_note(struct exchange *x, int w)
 {
+	struct way *way = &x->way[w];
+	way->next = x->first_to[way->to];
+	x->first_to[way->to] = w;
 	for (int i = 0; i < way->edge->n_links - 1; i++)
 		x->passing[(size_t)exchange_vertex(x, way, i) * (size_t)exchange_words(x) + (size_t)way->to / 64]
 		    |= UINT64_C(1) << way->to % 64;
@@ -176,7 +172,7 @@ make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
 	for (int i = 0; i < n; i++) {
 		const struct candidate *c = &list[i];
 		if (i == 0 || compare_candidates(c, c - 1) != 0)
-			x->way[++w] = (struct way){ c->edge, c->up ? c->edge->dst : c->edge->src, c->up, 0 };
+			x->way[++w] = (struct way){ c->edge, c->up ? c->edge->dst : c->edge->src, c->up, -1, 0 };
 		x->first_way[c->rank + 1] = w + 1;
 		if (c->half >= 0)
 			*exchange_held(x, &x->half[c->half], c->rank) = w;
@@ -185,7 +181,7 @@ make_ways(Ctx *ctx, struct exchange *x, const Packing *pack)
 		x->first_way[v + 1] = x->first_way[v + 1] ? x->first_way[v + 1] : x->first_way[v];
 	x->n_ways = w + 1;
 	for (w = 0; w < x->n_ways; w++)
-		exchange_pass(x, &x->way[w]);
+		exchange_note(x, w);
 	return OK;
 }
 
@@ -210,7 +206,9 @@ exchange_new(Ctx *ctx, const Topology *topo, const Packing *pack, struct exchang
 	TRY(TEMP(ctx, x->held, (size_t)x->n * (size_t)x->n_halves));
 	TRY(TEMP(ctx, x->passing, (size_t)topo->n_vertices * (size_t)exchange_words(x)));
 	TRY(TEMP(ctx, x->meeting, exchange_words(x)));
-	TRY(TEMP_EACH(ctx, x->n, x->n_hanging[0], x->n_hanging[1]));
+	TRY(TEMP_EACH(ctx, x->n, x->n_hanging[0], x->n_hanging[1], x->first_to));
+	memset(x->first_to, -1, (size_t)x->n * sizeof *x->first_to);
+	TRY(TEMP(ctx, x->looked, x->n_halves));
 	TRY(TEMP(ctx, x->power, x->n + 1));
 	TRY(TEMP(ctx, x->room, topo->n_links));
 	TRY(TEMP(ctx, x->queue, x->n));

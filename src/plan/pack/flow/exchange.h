@@ -27,6 +27,7 @@ struct way {
 	const Edge *edge;
 	int to;			/* that one */
 	bool up;
+	int next;		/* of those to the same rank; -1: none */
 	double gain;		/* what it adds to the sum of the half in question; 0: it is of no use */
 };
 
@@ -42,11 +43,13 @@ struct exchange {
 	int *n_hanging[2];	/* of each rank: by a way of all halves down, up */
 	uint64_t *passing;	/* [vertex * exchange_words + rank / 64]: has this rank a way that passes the vertex? */
 	uint64_t *meeting;	/* work space: of each rank */
+	int *first_to;		/* of each rank: the ways to it, as a list */
+	bool *looked;		/* work space: of each half */
 	int *held;		/* [v * n_halves + h]: the way by which v hangs; -1: v is the root */
 	double *power;		/* of EXCHANGE_BASE */
 	int64_t *room;		/* of each link, in units of the packing */
 	int *queue;
-	int64_t steps;		/* looks at an edge */
+	int64_t steps, last_steps;	/* looks at an edge: of all sweeps, of the last */
 	int goal;		/* no exchange makes all trees less deep than that */
 	struct move *move, *best;	/* of shallower.c: room for two of each half */
 };
@@ -64,10 +67,15 @@ int *exchange_held(const struct exchange *x, const struct half *h, int v);
 int exchange_words(const struct exchange *x);
 
 /* The vertex after link i of an edge, counted from the rank that the other one hangs from. */
-int exchange_vertex(const struct exchange *x, const struct way *way, int i);
+static inline int
+exchange_vertex(const struct exchange *x, const struct way *way, int i)
+{
+	const Edge *edge = way->edge;
+	return way->up ? x->topo->link[edge->link[edge->n_links - 1 - i]].from : x->topo->link[edge->link[i]].to;
+}
 
-/* x->passing knows this way. */
-void exchange_pass(struct exchange *x, const struct way *way);
+/* x->passing and x->first_to have this way. */
+void exchange_note(struct exchange *x, int way);
 
 /* v hangs by another way. */
 void exchange_hang(struct exchange *x, struct half *h, int v, int way);

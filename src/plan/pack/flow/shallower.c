@@ -205,19 +205,23 @@ depth_of_all(const struct exchange *x)
 	return depth;
 }
 
-/* Of all trees, and of all ranks: or of those alone on paths that are too long. crossing: also of edges that meet.
+/* Of all trees, and of those ranks alone on paths that are too long; or of all ranks, after such a sweep that found
+ * nothing: until an exchange is found it would find nothing again, and counts as if it were made again. crossing: also of edges that meet.
  * *some: there were exchanges. *ends: it takes too long. */
 static Status
 sweep(Ctx *ctx, struct exchange *x, bool crossing, bool long_paths, bool *some, bool *ends)
 {
+	int64_t before = x->steps;
 	*some = false;
+	if (!long_paths)
+		x->steps += x->last_steps;
 	for (struct half *h = x->half; h < x->half + x->n_halves; h++)
 		for (int v = 0; v < x->n; v++) {
 			int over = depth_of(x, h) - x->goal;
 			if (long_paths && over <= 0)
 				break;
-			if (v == h->root
-			    || (long_paths && h->depth[v] + h->height[v] <= h->height[h->root] - over))
+			bool is_long = over > 0 && h->depth[v] + h->height[v] > h->height[h->root] - over;
+			if (v == h->root || (long_paths ? !is_long : is_long && !*some))
 				continue;
 			*ends = x->steps > MOST_STEPS || out_of_time(ctx, x->n_halves);
 			if (*ends)
@@ -227,6 +231,7 @@ sweep(Ctx *ctx, struct exchange *x, bool crossing, bool long_paths, bool *some, 
 				TRY(exchange_cross(ctx, x, h, v, &done));
 			*some |= done;
 		}
+	x->last_steps = x->steps - before;
 	return OK;
 }
 
