@@ -17,6 +17,7 @@
  * ranks are not reached otherwise. With a larger K trees are less deep. All trees fit by construction, and together
  * they have the rate of the bound, which is optimal; where some tree cannot reach all ranks, the linear program is
  * used instead. */
+#include "base/heap.h"
 #include "graph/homes.h"
 #include "graph/search.h"
 #include "plan/pack/cluster/cluster.h"
@@ -59,7 +60,9 @@ struct greedy {
 	int n_later;		/* trees after this one */
 	int most_depth;		/* deeper trees would not be taken */
 	bool *reached, *entered;	/* ranks; servers */
+	int *missing, n_missing;	/* ranks that were not reached when they were last looked at, ascending */
 	int *queue, tail;
+	int *heap;		/* places in the queue, by the nearest route on, then as they are there */
 	int *length;		/* links of the shortest route between two servers; 0: the same server, or none */
 	int *nearest;		/* of each rank: no route on from it has fewer links; INT_MAX: there is none */
 	Edge *edge;		/* to each rank, in the current tree */
@@ -214,13 +217,18 @@ is_better(const struct greedy *g, int u, const struct route *a, const struct rou
 
 /* again: servers that were entered may be entered once more. best->v: -1: there is no route. */
 static void
-best_route(const struct greedy *g, int u, bool again, struct route *best)
+best_route(struct greedy *g, int u, bool again, struct route *best)
 {
 	struct route route;
-	int node = g->node_of[u], n = g->topo->n_ranks;
+	int node = g->node_of[u], n = g->topo->n_ranks, n_missing = g->n_missing;
 	best->v = -1;
-	for (int v = 0; v < n; v++) {
-		if (g->reached[v] || (!again && g->entered[g->node_of[v]] && g->node_of[v] != node))
+	g->n_missing = 0;
+	for (int i = 0; i < n_missing; i++) {
+		int v = g->missing[i];
+		if (g->reached[v])
+			continue;
+		g->missing[g->n_missing++] = v;
+		if (!again && g->entered[g->node_of[v]] && g->node_of[v] != node)
 			continue;
 		/* Most routes are worse than the best without a look at their links. */
 		int length = g->length[(size_t)(g->into ? v : u) * (size_t)n + (size_t)(g->into ? u : v)];
@@ -259,26 +267,37 @@ add_route(struct greedy *g, int u, const struct route *route)
 	return OK;
 }
 
+static bool
+is_nearer(const struct greedy *g, int a, int b)
+{
+	int x = g->nearest[g->queue[a]], y = g->nearest[g->queue[b]];
+	return x < y || (x == y && a < b);
+}
+
+HEAP(heap_put, const struct greedy, int, is_nearer, HEAP_UNMOVED)
+
 /* From ranks that were reached: the shortest route, from the first rank that has it. Ends at ranks that are too
  * deep. */
 static Status
 spread(struct greedy *g, bool again)
 {
-	for (int i = 0; i < g->tail; i++)
+	for (int i = 0; i < g->tail; i++) {
 		g->nearest[g->queue[i]] = 0;
+		g->heap[i] = i;
+	}
 	while (g->tail < g->topo->n_ranks) {
 		struct route best;
-		int u = g->queue[0];
-		for (int i = 1; i < g->tail; i++)
-			if (g->nearest[g->queue[i]] < g->nearest[u])
-				u = g->queue[i];
+		int u = g->queue[g->heap[0]];
 		if (g->nearest[u] == INT_MAX || g->depth[g->queue[g->tail - 1]] > g->most_depth)
 			return OK;
 		best_route(g, u, again, &best);
-		if (best.v >= 0 && best.n_links <= g->nearest[u])
+		if (best.v >= 0 && best.n_links <= g->nearest[u]) {
 			TRY(add_route(g, u, &best));
-		else
-			g->nearest[u] = best.v < 0 ? INT_MAX : best.n_links;
+			heap_put(g, g->heap, g->tail, g->tail - 1, g->tail - 1);
+			continue;
+		}
+		g->nearest[u] = best.v < 0 ? INT_MAX : best.n_links;
+		heap_put(g, g->heap, g->tail, 0, g->heap[0]);
 	}
 	return OK;
 }
@@ -307,6 +326,8 @@ grow_tree(struct greedy *g, Tree *out, bool *whole)
 		    (size_t)g->n_nodes * sizeof *g->level[i].n_missing);
 		g->level[i].n_missing[g->level[i].group[g->node_of[g->root]]]--;
 	}
+	for (g->n_missing = 0; g->n_missing < topo->n_ranks; g->n_missing++)
+		g->missing[g->n_missing] = g->n_missing;
 	g->tail = 0;
 	g->queue[g->tail++] = g->root;
 	g->reached[g->root] = g->entered[g->node_of[g->root]] = true;
@@ -408,7 +429,7 @@ greedy_new(Ctx *ctx, const Topology *topo, const Ask *ask, struct greedy *g)
 	TRY(TEMP(ctx, g->node_of, topo->n_vertices));
 	TRY(TEMP(ctx, g->entered, topo->n_nodes + topo->n_ranks));
 	TRY(TEMP(ctx, g->reached, topo->n_ranks));
-	TRY(TEMP(ctx, g->queue, topo->n_ranks));
+	TRY(TEMP_EACH(ctx, topo->n_ranks, g->queue, g->heap, g->missing));
 	TRY(TEMP(ctx, g->nearest, topo->n_ranks));
 	TRY(TEMP(ctx, g->rank_slots, topo->n_ranks));
 	TRY(TEMP(ctx, g->edge, topo->n_ranks));
