@@ -206,8 +206,8 @@ depth_of_all(const struct exchange *x)
 }
 
 /* Of all trees, and of those ranks alone on paths that are too long; or of all ranks, after such a sweep that found
- * nothing: until an exchange is found it would find nothing again, and counts as if it were made again. crossing: also of edges that meet.
- * *some: there were exchanges. *ends: it takes too long. */
+ * nothing: until an exchange is found it would find nothing again, and counts as if it were made again. crossing: also
+ * of edges that meet. *some: there were exchanges. *ends: it takes too long. */
 static Status
 sweep(Ctx *ctx, struct exchange *x, bool crossing, bool long_paths, bool *some, bool *ends)
 {
