@@ -76,7 +76,7 @@ plan_candidate(struct list *l, Candidate *c)
 	for (int i = 0; i < l->out->n; i++)
 		if (same_schedule(l->out->candidate[i].sched, sched))
 			return INFEASIBLE;
-	return sim_prepare(ctx, sched, &c->sim);
+	return sim_prepare_any(ctx, sched, &c->sim);
 }
 
 /* Adds it, if it can be had, and is not there yet. *added: whether it was. */
@@ -187,10 +187,15 @@ list_new(Ctx *ctx, const Job *job, Choices *out, struct list *l)
 	return NEW(ctx, out->candidate, CANDIDATES_MOST);
 }
 
-/* Fails where it is empty. */
+/* Those that have too many hops to be simulated are no match for others. Fails where it is empty. */
 static Status
 list_end(const struct list *l)
 {
+	int n = 0;
+	for (int i = 0; i < l->out->n; i++)
+		if (!l->out->candidate[i].sim->too_large)
+			l->out->candidate[n++] = l->out->candidate[i];
+	l->out->n = n ? n : l->out->n;
 	if (l->out->n == 0)
 		l->ctx->error = l->first;
 	return l->out->n == 0 ? l->first.status : OK;

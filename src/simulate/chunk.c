@@ -201,6 +201,12 @@ sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *flo
 	SimAsk one = *ask;
 	struct net net;
 	bool found = true;
+	if (plan->too_large) {
+		TRY(sim_at_least(ctx, plan, ask, out));
+		if (out->time > most)
+			*out = (SimResult){ .time = INT64_MAX };
+		return OK;
+	}
 	one.steps = false;
 	one.chunk = 0;
 	if (ask->p.by_memory)

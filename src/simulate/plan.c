@@ -367,6 +367,22 @@ sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out)
 	return OK;
 }
 
+Status
+sim_prepare_any(Ctx *ctx, const Schedule *sched, SimPlan **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	SimPlan *plan;
+	Status status = sim_prepare(ctx, sched, out);
+	if (status != LIMIT || sched->n_parts)
+		return status;
+	ctx->error.status = OK;
+	arena_release(&ctx->scratch, mark);
+	TRY(NEW(ctx, plan, 1));
+	*plan = (SimPlan){ .sched = sched, .too_large = true };
+	*out = plan;
+	return OK;
+}
+
 /* ---- several at once ---- */
 
 static Status

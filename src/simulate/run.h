@@ -315,4 +315,7 @@ protocol_bytes(SimProtocol protocol, int64_t bytes)
 	return protocol == SIM_PACKETS ? 2 * bytes : protocol == SIM_LINES ? bytes + (bytes + 14) / 15 : bytes;
 }
 
+/* sim_run of a plan that has too many hops: at_least.c. */
+Status sim_at_least(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out);
+
 #endif

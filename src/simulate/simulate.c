@@ -522,6 +522,8 @@ sim_run(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct net net;
+	if (plan->too_large)
+		return sim_at_least(ctx, plan, ask, out);
 	if (ask->p.by_memory)
 		return sim_shared(ctx, plan, ask, out);
 	TRY(net_new(ctx, plan, ask, &net));

@@ -185,6 +185,7 @@ typedef struct {
 	const int64_t *begin;	/* of each segment: ns from the call until it may begin; NULL: at once */
 	int64_t lines;		/* the longest message that may go by lines, which are for NVLinks of one server, of 23
 				 * GB/s or more; 0: none */
+	bool too_large;		/* no hops, as there are more than are simulated: times are what it takes at least */
 	int n_hops;
 	SimHop *hop;		/* in the order of the file: segment by segment, up before down */
 	int n_values;		/* of segments on ranks, at most two of each: on the way up, on the way down */
@@ -199,6 +200,9 @@ typedef struct {
  * Of a compact one all trees are listed.
  * Fails: LIMIT more than LIMIT_TREE_EDGES edges, or what sched_split fails with. Cost: the links of all edges. */
 Status sim_prepare(Ctx *ctx, const Schedule *sched, SimPlan **out);
+
+/* The same; where there are more edges, of a schedule without parts, *out is too_large. */
+Status sim_prepare_any(Ctx *ctx, const Schedule *sched, SimPlan **out);
 
 /* The same of an alltoall whose blocks have these bytes, n_ranks * n_ranks as of a ByteMatrix. *m: the message that has
  * as many between ranks, by which rates are counted. The bound of (*out)->sched is one of these bytes: by the lengths
@@ -249,7 +253,7 @@ typedef struct {
 typedef struct {
 	int64_t time;		/* ps, from the call to the last arrival */
 	int64_t n_steps;
-	int64_t chunk;		/* bytes, of the longest chunk */
+	int64_t chunk;		/* bytes, of the longest chunk; 0: the plan is too_large */
 	int64_t n_chunks;	/* of the longest segment */
 	SimProtocol protocol;
 	int64_t *moved;		/* of each link: bytes of data, in the run arena */

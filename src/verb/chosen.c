@@ -92,7 +92,7 @@ compile_chosen(Ctx *ctx, const Topology *machine, const int *gpu, int n, const C
 	job.ask.executor = executor_names.name[request->executor];
 	*ask = job.ask;
 	*out = (Chosen){ .way = best->name, .n_ways = choices->n, .executor = job.ask.executor, .bytes = m,
-		.chunk = point.chunk, .time = point.time, .least = point.least };
+		.chunk = point.chunk, .time = point.time, .least = point.least, .at_least = best->sim->too_large };
 	if (!beside)
 		return job_finish(ctx, &job, &best->plan, made);
 	TRY(time_nccl(ctx, &asked, &p, m, out));

@@ -164,12 +164,15 @@ print_chosen(Text *out, const Schedule *sched, const Chosen *chosen)
 {
 	Assumed assumed = bound_assumed(sched->topo, sched->coll, &sched->bound);
 	assumed.most = false;
-	text_printf(out, "time        %.5g us for %lld bytes by %s, ", (double)chosen->time / 1e6,
+	text_printf(out, "time        %s%.5g us for %lld bytes by %s, ", chosen->at_least ? "at least " : "", (double)chosen->time / 1e6,
 	    (long long)chosen->bytes, chosen->way);
 	text_printf(out, chosen->n_ways == 1 ? "the only way" : "the fastest of %d ways", chosen->n_ways);
 	put_assumed(out, assumed);
-	text_printf(out, "\nchunks      of up to %lld bytes, executed by %s\n", (long long)chosen->chunk,
-	    chosen->executor);
+	if (chosen->at_least)
+		text_printf(out, "; too many hops to simulate\n");
+	else
+		text_printf(out, "\nchunks      of up to %lld bytes, executed by %s\n", (long long)chosen->chunk,
+		    chosen->executor);
 	for (int i = 0; i < chosen->n_others; i++)
 		text_printf(out, "%-11s %.5g us by %s: %.3g times that\n", chosen->other[i].name,
 		    (double)chosen->other[i].time / 1e6, chosen->other[i].by,

@@ -196,6 +196,8 @@ put_chosen(JsonWriter *w, const Chosen *chosen)
 	json_int64(w, "chunk_bytes", chosen->chunk);
 	json_ps(w, "time_us", chosen->time);
 	json_ps(w, "least_us", chosen->least);
+	if (chosen->at_least)
+		json_bool(w, "at_least", true);
 	json_array(w, "others", JSON_TIGHT);
 	for (int i = 0; i < chosen->n_others; i++) {
 		json_object(w, NULL, JSON_TIGHT);

@@ -49,6 +49,7 @@ typedef struct {
 	const char *executor;
 	int64_t bytes, chunk;
 	int64_t time, least;	/* simulated; below which no algorithm goes */
+	bool at_least;		/* the time is what it takes at least, and there is no chunk */
 	int n_others;
 	OtherWay other[LIMIT_BASELINES + 1];
 } Chosen;

@@ -93,7 +93,9 @@ simulation_json(const Simulation *s, Text *out)
 	json_string(&w, "collective", collective_name(sched->coll));
 	json_string(&w, "algorithm", sched->algorithm);
 	json_int(&w, "ranks", sched->topo->n_ranks);
-	json_int(&w, "trees", sched->n_segments);
+	json_int64(&w, "trees", sched_trees(sched));
+	if (s->plan->too_large)
+		json_bool(&w, "at_least", true);
 	if (s->program && s->program->msccl)
 		put_msccl(&w, s->program->msccl);
 	if (s->program && s->program->mscclpp)

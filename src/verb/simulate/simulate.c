@@ -66,13 +66,12 @@ read_schedule(Ctx *ctx, const Options *opt, const char *label, const Text *in, S
 	SimPlan *plan;
 	if (opt->value[OPT_GPUS])
 		return fail(ctx, USAGE, "--gpus: %s is a schedule, which names its GPUs", label);
-	TRY(sched_read(ctx, label, in->data ? in->data : "", in->size, &sched));
-	TRY(sched_verify(ctx, label, sched));
+	TRY(sched_read_verified(ctx, label, in->data ? in->data : "", in->size, &sched));
 	TRY(check_machine(ctx, opt, label, sched, s));
 	if (opt->value[OPT_MATRIX])
 		TRY(prepare_matrix(ctx, opt, label, sched, sizes, &plan));
 	else
-		TRY(sim_prepare(ctx, sched, &plan));
+		TRY(sim_prepare_any(ctx, sched, &plan));
 	s->plan = plan;
 	return OK;
 }
@@ -169,6 +168,13 @@ simulate_size(Ctx *ctx, const Simulation *s, int64_t m, int64_t most_kept, SimRo
 	return OK;
 }
 
+/* Is the critical path of one size printed? */
+static bool
+has_path(const Simulation *s, const char *format)
+{
+	return !s->p.by_memory && !s->plan->too_large && strcmp(format, "text") == 0;
+}
+
 /* What is printed. */
 static Status
 rows_text(Ctx *ctx, const Simulation *s, const char *format, Text *out)
@@ -179,7 +185,7 @@ rows_text(Ctx *ctx, const Simulation *s, const char *format, Text *out)
 		simulation_csv(s, out);
 	else
 		simulation_text(s, out);
-	if (s->n_rows == 1 && !s->p.by_memory && strcmp(format, "text") == 0)
+	if (s->n_rows == 1 && has_path(s, format))
 		TRY(critical_path_text(ctx, s, &s->row[0], out));
 	return out->failed ? fail_memory(ctx) : OK;
 }
@@ -206,7 +212,7 @@ simulate_all(Ctx *ctx, const Options *opt, const Sizes *sizes, const char *forma
 	int64_t most_kept = -1;
 	if (s->p.by_memory && opt->value[OPT_TRACE])
 		return fail(ctx, USAGE, "--trace: ranks share memory, by their parameters: want ranks that have links");
-	if (sizes->n == 1 && !s->p.by_memory && strcmp(format, "text") == 0)
+	if (sizes->n == 1 && has_path(s, format))
 		most_kept = LIMIT_SIM_KEPT;
 	if (sizes->n == 1 && opt->value[OPT_TRACE])
 		most_kept = INT64_MAX;

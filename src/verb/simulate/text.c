@@ -26,7 +26,7 @@ put_row(const Simulation *s, const SimRow *row, Text *out)
 	}
 	static const char *const ways[] = { [SIM_CHUNKS] = "", [SIM_PACKETS] = "  (packets)",
 		[SIM_LINES] = "  (lines)" };
-	text_printf(out, "%s\n", ways[row->result.protocol]);
+	text_printf(out, "%s%s\n", ways[row->result.protocol], s->plan->too_large ? "  (at least)" : "");
 }
 
 static void
@@ -46,9 +46,13 @@ put_head(const Simulation *s, Text *out)
 	else if (s->program)
 		text_printf(out, ": %d threadblocks, bound ", s->program->mscclpp->n_blocks);
 	else
-		text_printf(out, ": %d tree%s, bound ", sched->n_segments, sched->n_segments == 1 ? "" : "s");
+		text_printf(out, ": %lld tree%s, bound ", (long long)sched_trees(sched),
+		    sched_trees(sched) == 1 ? "" : "s");
 	text_gb(out, sched->bound.rate);
 	text_printf(out, " GB/s\nexecutor    %s; algbw and busbw in GB/s\n", executor_names.name[s->executor]);
+	if (s->plan->too_large)
+		text_printf(out, "at least    so long it takes: its trees have more than %d hops, which are not simulated\n",
+		    (int)LIMIT_TREE_EDGES);
 	if (assumed)
 		text_printf(out, "assumed     latency of %s, which the file does not give: docs/simulator.md\n",
 		    link_classes_text(assumed).text);
