@@ -51,7 +51,7 @@ put_head(const Simulation *s, Text *out)
 	text_gb(out, sched->bound.rate);
 	text_printf(out, " GB/s\nexecutor    %s; algbw and busbw in GB/s\n", executor_names.name[s->executor]);
 	if (s->plan->too_large)
-		text_printf(out, "at least    so long it takes: its trees have more than %d hops, which are not simulated\n",
+		text_printf(out, "at least    so long it takes: more than %d hops are not simulated\n",
 		    (int)LIMIT_TREE_EDGES);
 	if (assumed)
 		text_printf(out, "assumed     latency of %s, which the file does not give: docs/simulator.md\n",
