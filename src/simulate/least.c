@@ -96,7 +96,8 @@ sim_least_time(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, int64_t *out)
 	Wide at_once = (Wide)ask->p.burst * topo->n_links;
 	int64_t bytes = (at_once < ask->m ? transfer_time(plan->sched, ask->m - (int64_t)at_once) : 0)
 	    + (topo->n_links ? least : 0);
-	*out = plan->n_hops == 0 && !plan->too_large ? 0 : (ask->p.call + step) * PS_PER_NS + (bytes > latency ? bytes : latency);
+	*out = plan->n_hops == 0 && !plan->too_large ? 0
+	    : (ask->p.call + step) * PS_PER_NS + (bytes > latency ? bytes : latency);
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
