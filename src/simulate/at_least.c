@@ -57,7 +57,8 @@ sim_at_least(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, SimResult *out)
 		    sched->topo->name, sched->topo->n_ranks, (int)LIMIT_TREE_EDGES,
 		    ask->steps ? "their steps" : "ranks that share processors, and links with bursts");
 	TRY(deepest_path(ctx, sched, p, protocol, &latency));
-	double step = (double)(protocol_step(p, protocol) * PS_PER_NS), time = transfer_time(sched, p, protocol, ask->m),
+	double step = (double)(protocol_step(p, protocol) * PS_PER_NS);
+	double time = transfer_time(sched, p, protocol, ask->m),
 	    starts = p->at_once ? sends_of(sched) * step / (double)p->at_once - step : 0;
 	time = time > (double)latency ? time : (double)latency;
 	time = (time > starts ? time : starts) + step + (double)(p->call * PS_PER_NS);

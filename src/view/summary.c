@@ -164,8 +164,8 @@ print_chosen(Text *out, const Schedule *sched, const Chosen *chosen)
 {
 	Assumed assumed = bound_assumed(sched->topo, sched->coll, &sched->bound);
 	assumed.most = false;
-	text_printf(out, "time        %s%.5g us for %lld bytes by %s, ", chosen->at_least ? "at least " : "", (double)chosen->time / 1e6,
-	    (long long)chosen->bytes, chosen->way);
+	text_printf(out, "time        %s%.5g us for %lld bytes by %s, ", chosen->at_least ? "at least " : "",
+	    (double)chosen->time / 1e6, (long long)chosen->bytes, chosen->way);
 	text_printf(out, chosen->n_ways == 1 ? "the only way" : "the fastest of %d ways", chosen->n_ways);
 	put_assumed(out, assumed);
 	if (chosen->at_least)
