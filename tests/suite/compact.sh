@@ -172,14 +172,16 @@ near "without one of 4104 GPUs" "server:513 gpu:8 switch:300 net:25 rails" broad
 # More hops than are simulated: what it takes at least, by the rate, and for small messages by latency.
 "$blinkc" --synthetic "dragonfly:4x8x4@25" -c alltoall --size 64M -o "$work/large.json" 2>"$work/err" ||
 	not_ok "1056 GPUs, alltoall of 64 MiB: exit $?: $(cat "$work/err")"
-expect "1056 GPUs, alltoall of 64 MiB: at least" grep -q "^time        at least 29[0-9]*\.[0-9]* us .*too many hops" "$work/err"
+expect "1056 GPUs, alltoall of 64 MiB: at least" grep -q \
+	"^time        at least 29[0-9]*\.[0-9]* us .*too many hops" "$work/err"
 "$blinkc" simulate "$work/large.json" --size 1K,64M --format csv >"$work/times.csv" 2>"$work/err" ||
 	not_ok "1056 GPUs, alltoall, simulated: exit $?: $(cat "$work/err")"
 expect "1056 GPUs, alltoall, simulated: not below the least time, nor far from it" awk -F, \
 	'NR > 1 && ($5 < $8 || $5 > 2 * $8) { bad = 1 } END { exit bad || NR != 3 }' "$work/times.csv"
 expect "1056 GPUs, alltoall: its lines say so" sh -c \
 	"'$blinkc' simulate '$work/large.json' --size 64M | grep -q '(at least)'"
-expect_exit "1056 GPUs, alltoall: no trace" 4 "$blinkc" simulate "$work/large.json" --size 64M --trace "$work/trace.json"
+expect_exit "1056 GPUs, alltoall: no trace" 4 \
+	"$blinkc" simulate "$work/large.json" --size 64M --trace "$work/trace.json"
 
 # Each of the 24 GPUs of a group has paths of its own; lengths prove the rate, in fractions that fit.
 "$blinkc" --synthetic "dragonfly:4x6x3@25" -c alltoall -o "$work/pairs.json" 2>"$work/err" ||
