@@ -403,14 +403,15 @@ grow_trees(struct greedy *g, Frac rate, int n_trees, Packing **out)
 /* The least number of trees for which whole slots fill every link of the cut that the bound is. 0: there are too
  * many. */
 static int
-least_trees(const Topology *topo, const Bound *bound)
+least_trees(const Topology *topo, const Bound *bound, bool into)
 {
 	int64_t least = 1;
 	for (int l = 0; l < topo->n_links; l++) {
+		const Link *link = &topo->link[l];
 		Frac share;
-		if (bound->part[topo->link[l].from] != 1 || bound->part[topo->link[l].to] == 1)
+		if (bound->part[into ? link->to : link->from] != 1 || bound->part[into ? link->from : link->to] == 1)
 			continue;
-		if (!frac_div((Frac){ topo->link[l].capacity, 1 }, bound->rate, &share) || share.den > MOST_TREES)
+		if (!frac_div((Frac){ link->capacity, 1 }, bound->rate, &share) || share.den > MOST_TREES)
 			return 0;
 		least = least / gcd64(least, share.den) * share.den;
 		if (least > MOST_TREES)
@@ -446,7 +447,8 @@ pack_greedy(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, 
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct greedy g;
 	Packing *best = known;
-	int *work, most = INT_MAX, n_trees = bound->kind == CERTIFICATE_CUT ? least_trees(topo, bound) : 0;
+	int *work, most = INT_MAX,
+	    n_trees = bound->kind == CERTIFICATE_CUT ? least_trees(topo, bound, ask->coll == REDUCE) : 0;
 	TRY(greedy_new(ctx, topo, ask, &g));
 	/* If there is a time limit, half of it. */
 	g.stop_at = progress(ctx, "growing trees");
