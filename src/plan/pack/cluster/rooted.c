@@ -15,6 +15,9 @@
  * (rooted_uplinks.c). In its server a tree goes from the rank of the uplink over the switch to the others, straight if
  * that rank's link has room for it, else over some that pass it on (rooted_trees.c). A reduce is the same backwards.
  *
+ * Where servers are at leaf switches that have less to the spine, servers of each leaf send in each tree, to others of
+ * their leaf before all.
+ *
  * Scatter, gather, over equal servers: of each rank a path, over the uplink of the root's server that has the least to
  * do for its capacity. */
 #include "base/limits.h"
@@ -99,6 +102,24 @@ plan_best(struct rooted *p, Packing **out)
 			*out = pack;
 		}
 	}
+	return OK;
+}
+
+/* Where leaf switches have less than such trees need of them, servers of each leaf send in each tree. */
+static Status
+plan_leaves(struct rooted *p, Packing **out)
+{
+	Packing *other = NULL;
+	Frac rate = FRAC_ZERO, more;
+	TRY(rooted_find_leaves(p, false));
+	TRY(plan_best(p, out));
+	if (*out && (!pack_rate(*out, p->coll, p->topo->n_ranks, &rate) || frac_cmp(rate, p->bound) >= 0))
+		return OK;
+	TRY(rooted_find_leaves(p, true));
+	if (p->n_leaves > 1)
+		TRY(plan_best(p, &other));
+	if (other && pack_rate(other, p->coll, p->topo->n_ranks, &more) && frac_cmp(more, rate) > 0)
+		*out = other;
 	return OK;
 }
 
@@ -205,7 +226,7 @@ pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bou
 	if (!good || bound->rate.num <= 0)
 		return OK;
 	p.home = p.c.of[root];
-	TRY(collective_has_blocks(coll) ? plan_paths(&p, out) : plan_best(&p, out));
+	TRY(collective_has_blocks(coll) ? plan_paths(&p, out) : plan_leaves(&p, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

@@ -13,6 +13,28 @@ fitting(const struct rooted *p, int64_t capacity)
 	    : (int64_t)((Wide)capacity * p->n_trees * p->bound.den / p->bound.num);
 }
 
+/* ---- leaves ---- */
+
+Status
+rooted_find_leaves(struct rooted *p, bool apart)
+{
+	const Cluster *c = &p->c;
+	int *number;
+	p->n_leaves = 0;
+	TRY(TEMP(p->ctx, p->leaf, c->n_servers));
+	TRY(TEMP_EACH(p->ctx, c->n_networks + 1, p->of_leaf, p->out_of_leaf));
+	TRY(TEMP(p->ctx, number, c->n_networks + 1));
+	for (int s = 0; s < c->n_servers; s++) {
+		int network = c->uplink[0][c->server[s].first_uplink[0]].network, joined = 0;
+		for (int i = 0; i < c->n_networks; i++)
+			joined += p->plane[i] == p->plane[network];
+		network = apart && joined > 1 ? network : c->n_networks;
+		number[network] = number[network] ? number[network] : ++p->n_leaves;
+		p->leaf[s] = number[network] - 1;
+	}
+	return OK;
+}
+
 /* ---- counts ---- */
 
 /* Slots of uplinks and rooms of ranks, and at which uplinks trees have to enter: those of ranks that their switch
@@ -136,21 +158,41 @@ order_servers(const struct rooted *p, int *order)
 		}
 }
 
-/* Marks with 1 which trees each server is about to send in, if all trees have as many hops. The only other server is
- * entered once by direct trees, as the root alone leads there. */
+/* The sends of each leaf, and those of all together. */
+static int64_t
+sum_leaves(struct rooted *p)
+{
+	int64_t all = 0;
+	memset(p->of_leaf, 0, (size_t)p->n_leaves * sizeof *p->of_leaf);
+	for (int s = 0; s < p->c.n_servers; s++) {
+		p->of_leaf[p->leaf[s]] += s == p->home ? 0 : p->n_sends[s];
+		all += s == p->home ? 0 : p->n_sends[s];
+	}
+	return all;
+}
+
+/* Marks with 1 which trees each server is about to send in, if all trees have as many hops, and each leaf sends its
+ * part. The only other server is entered once by direct trees, as the root alone leads there. */
 static void
 guess_senders(struct rooted *p, const int *order)
 {
-	int64_t sum = -p->n_sends[p->home], at = 0;
+	int64_t all = sum_leaves(p), need = -p->n_sends[p->home];
 	for (int s = 0; s < p->c.n_servers; s++)
-		sum += p->n_entries[s];
+		need += p->n_entries[s];
 	memset(p->sends, 0, (size_t)p->n_trees * (size_t)p->c.n_servers * sizeof *p->sends);
 	for (int t = 0; t < p->n_trees && p->c.n_servers == 2; t++)
 		*rooted_at(p, p->sends, t, order[0]) = p->direct[t];
-	for (int i = 0; i < p->c.n_servers - 1 && at < sum && p->c.n_servers > 2; at += p->n_sends[order[i++]])
-		for (int64_t t = at * p->n_trees / sum; t < p->n_trees && t * sum
-		    < (at + p->n_sends[order[i]]) * p->n_trees; t++)
-			*rooted_at(p, p->sends, (int)t, order[i]) = 1;
+	for (int leaf = 0; leaf < p->n_leaves && p->c.n_servers > 2; leaf++) {
+		int64_t sum = all > 0 ? need * p->of_leaf[leaf] / all : 0, at = 0;
+		for (int i = 0; i < p->c.n_servers - 1 && at < sum; i++) {
+			if (p->leaf[order[i]] != leaf)
+				continue;
+			for (int64_t t = at * p->n_trees / sum; t < p->n_trees && t * sum
+			    < (at + p->n_sends[order[i]]) * p->n_trees; t++)
+				*rooted_at(p, p->sends, (int)t, order[i]) = 1;
+			at += p->n_sends[order[i]];
+		}
+	}
 }
 
 /* The tree that gets one more entry of server s: of fewest hops, of those that have `least` there. */
@@ -202,13 +244,30 @@ senders_share(const struct rooted *p, int t, int s, const int *hops, int left, i
 	return most < need ? most : need;
 }
 
+/* Servers of a leaf, or -1: of any, in order, send `need` more hops of tree t. left: of each server. Returns what is
+ * still missing. */
+static int
+add_senders(struct rooted *p, int t, const int *order, int leaf, const int *hops, int *left, int need)
+{
+	for (int i = 0; i < p->c.n_servers - 1 && need > 0; i++) {
+		if (leaf >= 0 && p->leaf[order[i]] != leaf)
+			continue;
+		int take = senders_share(p, t, order[i], hops, left[order[i]], need);
+		*rooted_at(p, p->sends, t, order[i]) += take;
+		left[order[i]] -= take;
+		need -= take;
+	}
+	return need;
+}
+
 /* The root's server sends in all trees, the same number of hops but for direct ones, or all that enter the only other
- * server. Then trees take servers one after the other to send for them, and all of their slots: with the slots of one
- * server left over, the next tree begins. left: of each server. */
+ * server. Then trees take servers one after the other to send for them, of each leaf its part, and all of their slots:
+ * with the slots of one server left over, the next tree begins. left: of each server. */
 static bool
 choose_senders(struct rooted *p, const int *order, const int *hops, int n_direct, int *left)
 {
-	int others = p->n_trees - n_direct, home = p->n_sends[p->home] - n_direct, at = 0;
+	int others = p->n_trees - n_direct, home = p->n_sends[p->home] - n_direct;
+	int64_t all = sum_leaves(p), sum = 0;
 	memset(p->sends, 0, (size_t)p->n_trees * (size_t)p->c.n_servers * sizeof *p->sends);
 	memcpy(left, p->n_sends, (size_t)p->c.n_servers * sizeof *left);
 	if (home < others)
@@ -217,33 +276,38 @@ choose_senders(struct rooted *p, const int *order, const int *hops, int n_direct
 		int own = p->c.n_servers == 2 ? *rooted_at(p, p->entries, t, order[0])
 		    : p->direct[t] ? 1 : home / others + (t - n_direct < home % others);
 		int need = hops[t] - (own < hops[t] ? own : hops[t]);
+		int64_t to = sum + need;
 		*rooted_at(p, p->sends, t, p->home) = hops[t] - need;
-		while (at < p->c.n_servers - 1 && left[order[at]] == 0)
-			at++;
-		for (int i = at; i < p->c.n_servers - 1 && need > 0; i++) {
-			int take = senders_share(p, t, order[i], hops, left[order[i]], need);
-			*rooted_at(p, p->sends, t, order[i]) += take;
-			left[order[i]] -= take;
-			need -= take;
+		for (int i = 0; i < p->n_leaves && p->n_leaves > 1 && all > 0; i++) {
+			int leaf = (i + t) % p->n_leaves;
+			int64_t part = to * p->of_leaf[leaf] / all - sum * p->of_leaf[leaf] / all;
+			int most = part < need ? (int)part : need;
+			need -= most - add_senders(p, t, order, leaf, hops, left, most);
 		}
-		if (need > 0)
+		sum = to;
+		if (add_senders(p, t, order, -1, hops, left, need) > 0)
 			return false;
 	}
 	return true;
 }
 
-/* Servers of the tree that send, the root's first, then those of most hops. */
+/* Servers of the tree that send, the root's first, then those of most hops, of equal ones those of another leaf in each
+ * tree. */
 static int
 list_senders(const struct rooted *p, int t, const int *order, int *sender)
 {
-	int n = 1;
+	int n = 1, leaves = p->n_leaves;
 	sender[0] = p->home;
 	for (int i = 0; i < p->c.n_servers - 1; i++) {
-		int s = order[i], at = n, sends = *rooted_at(p, p->sends, t, s);
+		int s = order[i], at = n, sends = *rooted_at(p, p->sends, t, s), turn = (p->leaf[s] + t) % leaves;
 		if (sends == 0)
 			continue;
-		for (; at > 1 && *rooted_at(p, p->sends, t, sender[at - 1]) < sends; at--)
-			sender[at] = sender[at - 1];
+		for (; at > 1; at--) {
+			int before = sender[at - 1], more = sends - *rooted_at(p, p->sends, t, before);
+			if (more < 0 || (more == 0 && (p->leaf[before] + t) % leaves <= turn))
+				break;
+			sender[at] = before;
+		}
 		sender[at] = s;
 		n++;
 	}
@@ -255,7 +319,23 @@ add_hop(struct rooted *p, int t, int from, int to, bool first, bool early)
 {
 	--*rooted_at(p, p->sends, t, from);
 	--*rooted_at(p, p->entries, t, to);
+	p->out_of_leaf[p->leaf[from]] += p->leaf[from] != p->leaf[to];
 	p->hop[p->n_hops++] = (struct hop){ t, from, to, -1, -1, first, early };
+}
+
+/* Who sends to sender i, of those from `from`, which has a hop left, to i: the first of its leaf, or else of the leaf
+ * that hops left least. */
+static int
+choose_source(const struct rooted *p, int t, const int *sender, int from, int i)
+{
+	int best = sender[from], to = p->leaf[sender[i]];
+	for (int k = from + 1; k < i && p->leaf[best] != to; k++) {
+		int leaf = p->leaf[sender[k]];
+		if (*rooted_at(p, p->sends, t, sender[k]) > 0
+		    && (leaf == to || p->out_of_leaf[leaf] < p->out_of_leaf[p->leaf[best]]))
+			best = sender[k];
+	}
+	return best;
 }
 
 /* A hop to a server that alone has some left: it takes the place of another that sends to a third. */
@@ -275,6 +355,17 @@ exchange_hop(struct rooted *p, int t, int server, int first_hop)
 	return false;
 }
 
+/* Where there are several leaves, servers that do not send, from those of their leaf. */
+static void
+list_near(struct rooted *p, int t, const int *sender, int n_senders)
+{
+	for (int to = 0; to < p->c.n_servers && p->n_leaves > 1; to++)
+		for (int i = 0; i < n_senders && *rooted_at(p, p->entries, t, to) > 0; i++)
+			while (p->leaf[sender[i]] == p->leaf[to] && *rooted_at(p, p->sends, t, sender[i]) > 0
+			    && *rooted_at(p, p->entries, t, to) > 0)
+				add_hop(p, t, sender[i], to, false, false);
+}
+
 /* First those that send are entered, in their order; then these and the root's server as often as they have to; and at
  * last all others. False: what is left is only from a server to itself. */
 static bool
@@ -284,7 +375,7 @@ list_tree(struct rooted *p, int t, const int *sender, int n_senders)
 	for (int i = 1, from = 0; i < n_senders; i++) {
 		while (*rooted_at(p, p->sends, t, sender[from]) == 0)
 			from++;
-		add_hop(p, t, sender[from], sender[i], true, true);
+		add_hop(p, t, choose_source(p, t, sender, from, i), sender[i], true, true);
 	}
 	for (int i = 0; i < n_senders; i++)
 		for (int from = 0; *rooted_at(p, p->entries, t, sender[i]) > 0; ) {
@@ -295,6 +386,7 @@ list_tree(struct rooted *p, int t, const int *sender, int n_senders)
 			else if (from < n_senders)
 				from++;
 		}
+	list_near(p, t, sender, n_senders);
 	for (int i = 0, to = sender[n_senders - 1]; i < n_senders; i++)
 		while (*rooted_at(p, p->sends, t, sender[i]) > 0) {
 			int looked = 0;
@@ -329,6 +421,7 @@ rooted_list_hops(struct rooted *p, bool *good)
 	guess_senders(p, order);
 	place_entries(p, hops);
 	*good = choose_senders(p, order, hops, n_direct, left);
+	memset(p->out_of_leaf, 0, (size_t)p->n_leaves * sizeof *p->out_of_leaf);
 	for (int t = 0; t < p->n_trees && *good; t++)
 		*good = list_tree(p, t, sender, list_senders(p, t, order, sender));
 	return OK;

@@ -25,6 +25,9 @@ struct rooted {
 	bool into;		/* towards the root */
 	Cluster c;
 	int n_planes, *plane;	/* of networks: those that are joined are one */
+	int n_leaves, *leaf;	/* of each server: its network, of those that are joined, as leaf switches */
+	int64_t *of_leaf;	/* of each: hops that its servers have room for, but that of the root */
+	int *out_of_leaf;	/* of each: hops from its servers to those of others */
 	int n_trees;
 	/* 1: switches may be overloaded, as trees enter each server once; 2: uplinks, too. */
 	int loose;
@@ -51,6 +54,9 @@ rooted_part(const struct rooted *p, int rank, int tree)
 {
 	return &p->part[(size_t)rank * (size_t)p->n_trees + (size_t)tree];
 }
+
+/* p->leaf. apart: false: all are on one. */
+Status rooted_find_leaves(struct rooted *p, bool apart);
 
 /* Hops of p->n_trees trees, all of which have room. *good: false: there are none. */
 Status rooted_list_hops(struct rooted *p, bool *good);
