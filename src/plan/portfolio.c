@@ -26,6 +26,8 @@ static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of fe
 static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
 static const double ONE_HOP_GAIN = 0.025;	/* likewise, by a star of each rank: of less, nothing was measured */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
+static const double ENOUGH = 0.8;	/* by any trees, where a linear program would take MINUTES, s */
+static const double MINUTES = 120;
 
 /* ---- packers ---- */
 
@@ -553,7 +555,8 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 static bool
 serves_programs(const struct portfolio *p)
 {
-	return !p->planned && !p->close && !(over_servers(p) && p->whole);
+	bool enough = is_at(p, ENOUGH) && work_programs(p->in) > MINUTES;
+	return !p->planned && !p->close && !enough && !(over_servers(p) && p->whole);
 }
 
 /* Where it is too large, the best so far does. */
