@@ -129,7 +129,8 @@ enum {
 #define PLAN_SAME_TIME 0.001	/* part of a time that is no difference */
 
 /* The order of packings for a request, by which the best is kept. First the rate: equal where it differs by rounding
- * alone, or where both are within the tolerance of the bound. Then the time of a message of 64 MiB (pack_time), where
+ * alone, or where both are within the tolerance of the bound; over many ranks less a part of it where the trees take
+ * long (better.c). Then the time of a message of 64 MiB (pack_time), where
  * it differs by a thousandth: mostly a hop more takes longer, but so do deep trees that have a short part of the
  * message. Then the depth, and then the number of trees; with a tolerance, or a limit on the number of trees, that
  * number comes right after the rate.

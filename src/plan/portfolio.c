@@ -40,6 +40,7 @@ typedef enum {
 struct portfolio {
 	const Planning *in;
 	Packing *best;		/* NULL: none yet */
+	double rate;		/* the highest of all that were found: that of the best, or hardly more */
 	const struct packer *by;	/* that made it */
 	Bound proof;		/* the bound, or a lower one that a linear program proves */
 	bool optimal;		/* best is */
@@ -54,10 +55,7 @@ struct portfolio {
 static bool
 is_at(const struct portfolio *p, double part)
 {
-	Frac rate;
-	const Planning *in = p->in;
-	return p->best && pack_rate(p->best, in->ask->coll, in->topo->n_ranks, &rate)
-	    && frac_double(rate) >= frac_double(in->bound->rate) * part * (1 - RATE_ROUNDING);
+	return p->rate >= frac_double(p->in->bound->rate) * part * (1 - RATE_ROUNDING);
 }
 
 /* Are there trees over servers, and at a fair rate? */
@@ -658,6 +656,7 @@ static Status
 run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 {
 	Packing *pack = NULL;
+	Frac rate;
 	double start = work_seconds();
 	TRY(row->pack(ctx, p, &pack));
 	TRY(make_shallower(ctx, p, &pack));
@@ -669,6 +668,8 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	log_packer(ctx, p, row, pack, work_seconds() - start, better);
 	p->by = better ? row : p->by;
 	p->best = better ? pack : p->best;
+	if (pack && pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate) && frac_double(rate) > p->rate)
+		p->rate = frac_double(rate);
 	return OK;
 }
 
