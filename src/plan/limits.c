@@ -361,6 +361,27 @@ find_whole_servers(Ctx *ctx, const Topology *topo, Collective coll, Symmetry **o
 	return OK;
 }
 
+/* An allgather or reducescatter whose list of trees would be too long: trees of each rank. *out: NULL: there are none.
+ * proof: noted what they reach. */
+static Status
+plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+{
+	Symmetry *none;
+	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
+	TRY(pack_balanced(ctx, in->topo, none, in->ask->coll, in->bound, false, out));
+	proof->reached |= *out != NULL;
+	return OK;
+}
+
+static Status
+serves_tree_of_each(Ctx *ctx, const Topology *topo, Collective coll, bool *serves)
+{
+	Symmetry *none;
+	TRY(topo_symmetry(ctx, topo, -1, SYMMETRY_NONE, &none));
+	*serves = pack_balanced_serves(topo, none, coll);
+	return OK;
+}
+
 Status
 plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask)
 {
@@ -375,6 +396,8 @@ plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask 
 		TRY(find_whole_servers(ctx, topo, ask->coll, &whole));
 		serves = whole != NULL;
 	}
+	if (!serves)
+		TRY(serves_tree_of_each(ctx, topo, ask->coll, &serves));
 	if (!serves && !few)
 		TRY(pack_rooted_serves(ctx, topo, ask->coll, &serves));
 	return serves ? OK : few ? plan_check_size(ctx, topo, ask->coll) : fail_pairs(ctx, topo, ask->coll);
@@ -445,7 +468,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 		return pack_matrix(ctx, in->topo, ask->matrix, &out->pack, &out->length);
 	}
 	if (!lists && in->sym->size > 1 && in->topo->n_ranks > MANY_LISTED)
-		TRY(pack_balanced(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+		TRY(pack_balanced(ctx, in->topo, in->sym, ask->coll, in->bound, true, &pack));
 	if (!lists && !pack)
 		TRY(plan_few_images(ctx, in, &pack));
 	if (pack) {
@@ -465,6 +488,8 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 		TRY(pack_images(ctx, in->topo, whole, ask->coll, in->bound, &pack));
 	if (!pack)
 		TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
+	if (!pack)
+		TRY(plan_tree_of_each(ctx, in, &proof, &pack));
 	if (!pack && ask->coll == ALLTOALL)
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
 	if (!pack && many)

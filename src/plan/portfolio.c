@@ -287,7 +287,7 @@ run_balanced(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	Symmetry *none;
 	TRY(topo_symmetry(ctx, p->in->topo, -1, SYMMETRY_NONE, &none));
-	return pack_balanced(ctx, p->in->topo, none, p->in->ask->coll, p->in->bound, out);
+	return pack_balanced(ctx, p->in->topo, none, p->in->ask->coll, p->in->bound, true, out);
 }
 
 /* The linear program takes longer where many trees cost the same, and ends with more trees. Few trees over servers at

@@ -16,8 +16,9 @@
 
 enum {
 	MOST_PARTS = 720,	/* m */
+	UNSEEN = 0xffff,	/* hops */
 	MOST_LOOKS = 1 << 30,	/* at links of pairs: a few seconds */
-	MOST_PAIRS = 1 << 26	/* of a root and a link: 4 bytes each */
+	MOST_PAIRS = 1 << 27	/* of a root and a link: 2 bytes each */
 };
 
 struct balance {
@@ -25,9 +26,11 @@ struct balance {
 	const Topology *topo;
 	const Symmetry *sym;
 	bool into;		/* trees lead into their roots, over links backwards */
+	bool listed;
 	int n_open, stride;	/* roots whose pairs may move: as many, each so far after the last, around */
-	int m, *hops;		/* [root * n_ranks + rank] */
-	int *parts;		/* [root * n_links + link]: of the rank that the link leads to */
+	int m;
+	uint16_t *hops;		/* [root * n_ranks + rank] */
+	uint16_t *parts;	/* [root * n_links + link]: of the rank that the link leads to */
 	int64_t *room, looks;	/* of each orbit: parts; below 0: it has too many */
 	int *first, *link;	/* links by orbits */
 	/* Of each orbit that a search has seen: a pair's root, the link that it leaves, the one that it takes. */
@@ -61,17 +64,17 @@ static bool
 find_hops(struct balance *b, int i)
 {
 	int n = b->topo->n_ranks, tail = 0, n_links;
-	int *hops = b->hops + (size_t)i * (size_t)n;
-	memset(hops, -1, (size_t)n * sizeof *hops);
+	uint16_t *hops = b->hops + (size_t)i * (size_t)n;
+	memset(hops, 0xff, (size_t)n * sizeof *hops);
 	hops[b->sym->representative[i]] = 0;
 	b->queue[tail++] = b->sym->representative[i];
 	for (int head = 0; head < tail; head++) {
 		const int *link = links_of(b, b->queue[head], false, &n_links);
 		for (int k = 0; k < n_links; k++) {
 			int v = head_of(b, link[k]);
-			if (hops[v] >= 0)
+			if (hops[v] != UNSEEN)
 				continue;
-			hops[v] = hops[b->queue[head]] + 1;
+			hops[v] = (uint16_t)(hops[b->queue[head]] + 1);
 			b->queue[tail++] = v;
 		}
 	}
@@ -82,11 +85,11 @@ find_hops(struct balance *b, int i)
 static bool
 is_nearer(const struct balance *b, int i, int l)
 {
-	const int *hops = b->hops + (size_t)i * (size_t)b->topo->n_ranks;
+	const uint16_t *hops = b->hops + (size_t)i * (size_t)b->topo->n_ranks;
 	return hops[tail_of(b, l)] + 1 == hops[head_of(b, l)];
 }
 
-static int *
+static uint16_t *
 parts_of(const struct balance *b, int i, int l)
 {
 	return &b->parts[(size_t)i * (size_t)b->topo->n_links + (size_t)l];
@@ -145,7 +148,7 @@ choose_links(struct balance *b)
 				int n, l = widest_link(b, i, v, &n);
 				if (l < 0 || (n > 1) != free)
 					continue;
-				*parts_of(b, i, l) = b->m;
+				*parts_of(b, i, l) = (uint16_t)b->m;
 				b->room[b->sym->link_orbit[l]] -= b->m;
 			}
 }
@@ -201,8 +204,8 @@ move_parts(struct balance *b, int to, int64_t step)
 {
 	b->room[to] -= step;
 	while (b->root[to] >= 0) {
-		*parts_of(b, b->root[to], b->taken[to]) += (int)step;
-		*parts_of(b, b->root[to], b->left[to]) -= (int)step;
+		*parts_of(b, b->root[to], b->taken[to]) += (uint16_t)step;
+		*parts_of(b, b->root[to], b->left[to]) -= (uint16_t)step;
 		to = b->sym->link_orbit[b->left[to]];
 	}
 	b->room[to] += step;
@@ -300,6 +303,58 @@ count_trees(const struct balance *b, int i)
 	return n;
 }
 
+/* The trees of root number i, as numbers of edges, which are those of links. *room: for so many numbers. *good: they
+ * have room. */
+static Status
+add_numbers(struct balance *b, int i, int *work, int64_t *room, Packing *pack, bool *good)
+{
+	int n = b->topo->n_ranks, root = b->sym->representative[i];
+	int *before = work, *differ = work + n, *number;
+	for (int at = 0, end; at < b->m; at = end) {
+		int n_links = 0;
+		end = b->m;
+		for (int v = 0; v < n; v++) {
+			int l = v == root ? -1 : link_at(b, i, v, at, &end);
+			if (v != root && (at == 0 || l != before[v]))
+				differ[n_links++] = l;
+			before[v] = l;
+		}
+		*good = n_links <= *room && pack->n_in_trees < LIMIT_TREES;
+		if (!*good)
+			return OK;
+		*room -= n_links;
+		TRY(NEW(b->ctx, number, n_links));
+		memcpy(number, differ, (size_t)n_links * sizeof *number);
+		pack->in_tree[pack->n_in_trees] = (InTree){ .root = root, .n_links = n_links, .link = number };
+		if (!frac_make(at, b->m, &pack->in_tree[pack->n_in_trees].offset)
+		    || !frac_make(end - at, b->m, &pack->in_tree[pack->n_in_trees].length))
+			return fail(b->ctx, INTERNAL, "%s: a part of a block", b->topo->name);
+		pack->n_in_trees++;
+	}
+	return OK;
+}
+
+/* Trees of each rank, n of them, where a list would be too long. */
+static Status
+make_numbers(struct balance *b, const int *number, int64_t n, Packing **out)
+{
+	int64_t room = LIMIT_IN_LINKS;
+	int *work;
+	Packing *pack;
+	bool good = n <= LIMIT_TREES;
+	TRY(NEW(b->ctx, pack, 1));
+	TRY(NEW(b->ctx, pack->in_tree, good ? n : 0));
+	TRY(NEW(b->ctx, pack->edge, b->topo->n_links));
+	TRY(TEMP(b->ctx, work, 2 * b->topo->n_ranks));
+	for (int l = 0; l < b->topo->n_links; l++)
+		pack->edge[l] = (Edge){ b->topo->link[l].from, b->topo->link[l].to, 1, &number[l] };
+	pack->n_edges = b->topo->n_links;
+	for (int i = 0; good && i < b->sym->n_representatives; i++)
+		TRY(add_numbers(b, i, work, &room, pack, &good));
+	*out = good ? pack : NULL;
+	return OK;
+}
+
 static Status
 make_trees(struct balance *b, Frac unit, Packing **out)
 {
@@ -309,12 +364,13 @@ make_trees(struct balance *b, Frac unit, Packing **out)
 	Packing *pack;
 	for (int i = 0; i < b->sym->n_representatives; i++)
 		n += count_trees(b, i);
-	if (n * b->sym->size > LIMIT_IMAGES
-	    || (b->sym->size == 1 && n * (b->topo->n_ranks - 1) > LIMIT_TREE_EDGES))
+	if (n * b->sym->size > LIMIT_IMAGES && b->sym->size > 1)
 		return OK;
 	TRY(NEW(b->ctx, number, b->topo->n_links));
 	for (int l = 0; l < b->topo->n_links; l++)
 		number[l] = l;
+	if (b->sym->size == 1 && n * (b->topo->n_ranks - 1) > LIMIT_TREE_EDGES)
+		return b->listed ? OK : make_numbers(b, number, n, out);
 	TRY(TEMP(b->ctx, edge, b->topo->n_ranks));
 	TRY(pack_new(b->ctx, (size_t)n, true, &pack));
 	pack->unit = unit;
@@ -364,16 +420,23 @@ balance(struct balance *b, Frac rate, Packing **out)
 	return balance_links(b) ? make_trees(b, unit, out) : OK;
 }
 
+bool
+pack_balanced_serves(const Topology *topo, const Symmetry *sym, Collective coll)
+{
+	return (coll == ALLGATHER || coll == REDUCESCATTER) && topo->n_vertices == topo->n_ranks && !topo->route
+	    && (int64_t)sym->n_representatives * sym->size == topo->n_ranks && topo->n_ranks < UNSEEN
+	    && (int64_t)sym->n_representatives * topo->n_links <= MOST_PAIRS;
+}
+
 Status
-pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound, Packing **out)
+pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound, bool listed,
+    Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct balance b = { .ctx = ctx, .topo = topo, .sym = sym, .into = coll == REDUCESCATTER };
+	struct balance b = { .ctx = ctx, .topo = topo, .sym = sym, .into = coll == REDUCESCATTER, .listed = listed };
 	Frac rate;
 	*out = NULL;
-	if ((coll != ALLGATHER && coll != REDUCESCATTER) || topo->n_vertices > topo->n_ranks || topo->route
-	    || (int64_t)sym->n_representatives * sym->size != topo->n_ranks
-	    || (int64_t)sym->n_representatives * topo->n_links > MOST_PAIRS
+	if (!pack_balanced_serves(topo, sym, coll)
 	    || !frac_div(bound->rate, (Frac){ collective_shares(coll, topo->n_ranks), 1 }, &rate))
 		return OK;
 	TRY(balance(&b, rate, out));

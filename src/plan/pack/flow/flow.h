@@ -26,11 +26,14 @@ Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, co
 
 /* Allgather or reducescatter over links between GPUs alone, at the bound, each tree as shallow as any from its root
  * (balanced.c). sym: of topo.
+ * listed: no trees of each rank (Packing.in_tree), which are made where a list would be too long.
  * *out: with a symmetry where sym has one, of its representatives; NULL: other collectives, other machines, a group
  * that leaves some rank where it is, or shortest paths alone do not reach the bound. Random: none.
  * Cost: each root and link are looked at for each path by which parts move; at most some seconds. */
 Status pack_balanced(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, const Bound *bound,
-    Packing **out);
+    bool listed, Packing **out);
+/* False: it has none, from counts alone. */
+bool pack_balanced_serves(const Topology *topo, const Symmetry *sym, Collective coll);
 
 /* An allreduce of this rate, bytes/s, over links between ranks, or to switches that have links to ranks alone, each
  * with an opposite one of equal capacity; trees have the least depth, or a few levels more (parents.c).
