@@ -294,7 +294,7 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 {
 	const Topology *topo = g->net.topo;
 	const TreeNetwork *net = &g->net;
-	TRY(TEMP_EACH(g->ctx, g->n, g->own, g->needs, g->times, g->holds, g->depth, g->holder, g->hop));
+	TRY(TEMP_EACH(g->ctx, g->n, g->own, g->needs, g->times, g->holds, g->depth, g->holder, g->held, g->hop));
 	TRY(TEMP(g->ctx, g->left, topo->n_links));
 	TRY(TEMP_EACH(g->ctx, net->n_servers, g->entered, g->pool));
 	TRY(TEMP(g->ctx, g->turn, net->first_group[topo->n_vertices]));

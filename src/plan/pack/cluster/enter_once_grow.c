@@ -96,6 +96,7 @@ static void
 hold(struct grower *g, int rank)
 {
 	g->holds[rank] = true;
+	g->held[rank] = g->n_holders;
 	g->holder[g->n_holders++] = rank;
 }
 
@@ -190,12 +191,15 @@ worse(const struct grower *g, int rank)
 static int
 choose_among(const struct grower *g, int n, int top)
 {
+	const TreeNetwork *net = &g->net;
 	int best = -1;
 	int64_t most = INT64_MIN;
-	for (int i = 0; i < n; i++) {
-		int r = g->holder[i];
-		int64_t left = entering_is_below(g, r, top) ? spare(g, r, top) : -1, worth = left - worse(g, r);
-		if (left >= g->weight && worth > most) {
+	for (int i = 0; i < net->n_below[top]; i++) {
+		int r = net->rank[net->at[top] + i];
+		if (!g->holds[r] || g->held[r] >= n)
+			continue;
+		int64_t left = spare(g, r, top), worth = left - worse(g, r);
+		if (left >= g->weight && (worth > most || (worth == most && g->held[r] < g->held[best]))) {
 			best = r;
 			most = worth;
 		}

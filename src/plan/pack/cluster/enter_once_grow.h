@@ -34,6 +34,7 @@ struct grower {
 	bool *holds;		/* ranks */
 	int *depth;		/* of each rank that holds it: hops from the root */
 	int *holder, n_holders;	/* these, in order */
+	int *held;		/* of each of them: its place there */
 	struct hop *hop;
 	int n_hops;
 	struct turn *turn;	/* work space: of each group */
