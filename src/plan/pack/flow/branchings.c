@@ -254,6 +254,8 @@ static Status
 pack_supply(struct branchings *b, const Ask *ask, const Supply *supply, Packing **out)
 {
 	bool rooted = collective_demands(ask->coll, b->n) == 1, switched = b->topo->n_vertices > b->n;
+	if (supply->total >> PACKING_BITS)
+		return OK;
 	if (switched)
 		TRY(pack_shallow(b->ctx, supply, rooted, b->unit, out));
 	if (*out)
