@@ -367,18 +367,15 @@ static Status
 plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 {
 	Symmetry *none;
+	Frac rate;
+	*out = NULL;
+	if (in->ask->coll != ALLGATHER && in->ask->coll != REDUCESCATTER)
+		return OK;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
 	TRY(pack_balanced(ctx, in->topo, none, in->ask->coll, in->bound, false, out));
+	if (!*out && frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate))
+		TRY(pack_enter_once(ctx, in->topo, in->ask->coll, rate, false, false, out));
 	proof->reached |= *out != NULL;
-	return OK;
-}
-
-static Status
-serves_tree_of_each(Ctx *ctx, const Topology *topo, Collective coll, bool *serves)
-{
-	Symmetry *none;
-	TRY(topo_symmetry(ctx, topo, -1, SYMMETRY_NONE, &none));
-	*serves = pack_balanced_serves(topo, none, coll);
 	return OK;
 }
 
@@ -386,21 +383,19 @@ Status
 plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask *ask)
 {
 	bool few = topo->n_ranks <= LIMIT_PAIR_RANKS, serves = pack_templates_serves(topo, sym, ask->coll);
-	bool blocks = ask->coll == ALLGATHER || ask->coll == REDUCESCATTER;
+	bool lists = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT;
 	Symmetry *whole;
-	if (few && (!blocks || serves || (int64_t)topo->n_ranks * (topo->n_ranks - 1) <= LIMIT_TREE_EDGES))
-		return OK;
-	if (!few && (ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT))
+	if (few)
+		return lists && !serves ? plan_check_size(ctx, topo, ask->coll) : OK;
+	if (lists)
 		return topo_check_pairs(ctx, topo);
 	if (!serves) {
 		TRY(find_whole_servers(ctx, topo, ask->coll, &whole));
 		serves = whole != NULL;
 	}
 	if (!serves)
-		TRY(serves_tree_of_each(ctx, topo, ask->coll, &serves));
-	if (!serves && !few)
 		TRY(pack_rooted_serves(ctx, topo, ask->coll, &serves));
-	return serves ? OK : few ? plan_check_size(ctx, topo, ask->coll) : fail_pairs(ctx, topo, ask->coll);
+	return serves ? OK : fail_pairs(ctx, topo, ask->coll);
 }
 
 /* An alltoall where some ranks have no image: a list of all paths, or, where that is too long, those of servers that

@@ -469,7 +469,7 @@ enter_once(Ctx *ctx, const Planning *in, Frac part, bool late, Packing **out)
 	if (!frac_div(part, (Frac){ collective_shares(in->ask->coll, in->topo->n_ranks), 1 }, &rate)
 	    || !frac_mul(in->bound->rate, rate, &rate))
 		return OK;
-	return pack_enter_once(ctx, in->topo, in->ask->coll, rate, late, out);
+	return pack_enter_once(ctx, in->topo, in->ask->coll, rate, late, true, out);
 }
 
 /* At the bound, or hardly below it: other trees there are much deeper. Where an allgather is twice as fast as an
@@ -482,7 +482,7 @@ run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 	Packing *gather = NULL;
 	Frac rate, hardly;
 	if (in->ask->coll == ALLREDUCE && frac_div(in->bound->rate, (Frac){ n, 2 }, &rate))
-		TRY(pack_enter_once(ctx, in->topo, ALLGATHER, rate, false, &gather));
+		TRY(pack_enter_once(ctx, in->topo, ALLGATHER, rate, false, true, &gather));
 	if (gather)
 		TRY(plan_turn(ctx, in->topo, gather, out));
 	if (!*out)

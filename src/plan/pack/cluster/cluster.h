@@ -50,10 +50,12 @@ Status pack_images_serves(Ctx *ctx, const Topology *topo, const Symmetry *sym, b
 /* Allgather, reducescatter or allreduce over servers that a tree of switches joins, as leaf switches and a spine, each
  * server with a switch of its own or one GPU: trees that enter each server once (enter_once.c).
  * rate: of each rank, bytes/s; of an allreduce all. late: other choices of senders and of units than those that make
- * the better trees. *out: at this rate, but for rounding up to 1e-9 of it; an allgather's trees mostly have 3 to 10
+ * the better trees. listed: all trees in a list, else those of each rank (Packing.in_tree), not of an allreduce.
+ * *out: at this rate, but for rounding up to 1e-9 of it; an allgather's trees mostly have 3 to 10
  * hops, an allreduce's 10 to 60; NULL where the machine is another one, or where the greedy choice finds no room.
  * Demands are in order. Random: none. Cost: for each tree and each switch a look at all ranks below it, some times. */
-Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, Packing **out);
+Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed,
+    Packing **out);
 
 /* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
  * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (few_trees.c).

@@ -149,6 +149,79 @@ list_edges(struct grower *g, int t, bool back, int *links, Edge *out)
 	return OK;
 }
 
+/* Trees by their roots: first[r], and after tree t next[t]; -1. */
+static Status
+sort_trees(struct grower *g, int **first, int **next)
+{
+	TRY(TEMP(g->ctx, *first, g->n));
+	TRY(TEMP(g->ctx, *next, g->n_trees));
+	memset(*first, -1, (size_t)g->n * sizeof **first);
+	for (int t = g->n_trees - 1; t >= 0; t--) {
+		(*next)[t] = (*first)[g->of_root[t]];
+		(*first)[g->of_root[t]] = t;
+	}
+	return OK;
+}
+
+/* number[hop->dst] of each hop of a tree: that of its edge. at: numbers of edges, by the ranks of their hops; 0: it has
+ * none yet, else one more. *good: there are few enough edges. */
+static Status
+number_edges(struct grower *g, int t, int *at, int *links, int *number, Packing *pack, bool *good)
+{
+	for (int i = 0; i < g->n - 1; i++) {
+		const struct hop *hop = &g->hops[t][i];
+		int *of = &at[(size_t)hop->src * (size_t)g->n + (size_t)hop->dst];
+		if (*of == 0) {
+			int n = add_links(g, hop, false, links), *link;
+			*good = pack->n_edges < LIMIT_TREE_EDGES;
+			if (!*good)
+				return OK;
+			TRY(NEW(g->ctx, link, n));
+			memcpy(link, links, (size_t)n * sizeof *link);
+			pack->edge[pack->n_edges++] = (Edge){ g->into ? hop->dst : hop->src,
+				g->into ? hop->src : hop->dst, n, link };
+			*of = pack->n_edges;
+		}
+		number[hop->dst] = *of - 1;
+	}
+	return OK;
+}
+
+/* Trees of each rank, of so many units. *out: NULL: there are too many edges. */
+static Status
+number_trees(struct grower *g, int units, Packing **out)
+{
+	Packing *pack;
+	int *first, *next, *at, *now, *before, *differ, *number, links[2 * LIMIT_ROUTE_LINKS];
+	bool good = true;
+	TRY(sort_trees(g, &first, &next));
+	TRY(TEMP(g->ctx, at, (size_t)g->n * (size_t)g->n));
+	TRY(TEMP_EACH(g->ctx, g->n, now, before, differ));
+	TRY(NEW(g->ctx, pack, 1));
+	TRY(NEW(g->ctx, pack->edge, LIMIT_TREE_EDGES));
+	TRY(NEW(g->ctx, pack->in_tree, g->n_trees));
+	for (int r = 0; good && r < g->n; r++) {
+		int64_t sum = 0;
+		for (int t = first[r]; good && t >= 0; t = next[t]) {
+			InTree *tree = &pack->in_tree[pack->n_in_trees++];
+			int n = 0;
+			memcpy(before, now, (size_t)g->n * sizeof *before);
+			TRY(number_edges(g, t, at, links, now, pack, &good));
+			for (int v = 0; v < g->n; v++)
+				if (v != r && (t == first[r] || now[v] != before[v]))
+					differ[n++] = now[v];
+			TRY(NEW(g->ctx, number, n));
+			memcpy(number, differ, (size_t)n * sizeof *number);
+			*tree = (InTree){ .root = r, .n_links = n, .link = number };
+			if (!frac_make(sum, units, &tree->offset) || !frac_make(g->weights[t], units, &tree->length))
+				return fail(g->ctx, INTERNAL, "%s: a part of a block", g->net.topo->name);
+			sum += g->weights[t];
+		}
+	}
+	*out = good ? pack : NULL;
+	return OK;
+}
+
 static Status
 make_packing(struct grower *g, Frac unit, Packing **out)
 {
@@ -156,16 +229,11 @@ make_packing(struct grower *g, Frac unit, Packing **out)
 	Edge *there, *back;
 	int *first, *next, *links;
 	const Collective coll = g->both ? ALLREDUCE : g->into ? REDUCE : BROADCAST;
-	TRY(TEMP_EACH(g->ctx, g->n, there, back, first));
+	TRY(TEMP_EACH(g->ctx, g->n, there, back));
 	TRY(TEMP(g->ctx, links, (size_t)g->n * LIMIT_ROUTE_LINKS));
-	TRY(TEMP(g->ctx, next, g->n_trees));
+	TRY(sort_trees(g, &first, &next));
 	TRY(pack_new(g->ctx, g->n_trees, !g->both, &pack));
 	pack->unit = unit;
-	memset(first, -1, (size_t)g->n * sizeof *first);
-	for (int t = g->n_trees - 1; t >= 0; t--) {
-		next[t] = first[g->of_root[t]];
-		first[g->of_root[t]] = t;
-	}
 	for (int r = 0; r < g->n; r++)
 		for (int t = first[r]; t >= 0; t = next[t]) {
 			TRY(list_edges(g, t, false, links, there));
@@ -341,20 +409,21 @@ pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 	if (units == 0 || !frac_mul(rate, (Frac){ 1, units }, &unit))
 		return OK;
 	TRY(grow_roots(g, rate, units, &good));
-	return good ? make_packing(g, unit, out) : OK;
+	return !good ? OK : g->listed ? make_packing(g, unit, out) : number_trees(g, units, out);
 }
 
 Status
-pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, Packing **out)
+pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct grower g = {
-		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = topo->n_ranks
+		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = topo->n_ranks,
+		.listed = listed
 	};
-	int n = g.n, each = g.both ? 2 : 1;
+	int n = g.n, each = g.both ? 2 : 1, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
 	bool is_one;
 	*out = NULL;
-	g.most = LIMIT_TREE_EDGES / n / each < LIMIT_TREES ? LIMIT_TREE_EDGES / n / each : LIMIT_TREES;
+	g.most = edges / n / each < LIMIT_TREES ? edges / n / each : LIMIT_TREES;
 	if (topo->route || n > LIMIT_PAIR_RANKS || rate.den >> MOST_BITS)
 		return OK;
 	TRY(tree_network(ctx, topo, g.into, &g.net, &is_one));
