@@ -154,7 +154,7 @@ template_weights(Ctx *ctx, const struct template_pool *pool, int64_t *weight, in
 	TRY(add_columns(&p));
 	if (tableau_solve(&p.tableau, &steps) && tableau_value(&p.tableau, 0) > 0) {
 		for (int t = 0; t < pool->n; t++)
-			p.part[t] = tableau_value(&p.tableau, t + 1) / tableau_value(&p.tableau, 0);
+			p.part[t] = fmax(0, tableau_value(&p.tableau, t + 1)) / tableau_value(&p.tableau, 0);
 		int64_t parts = count_parts(&p);
 		*sum = set_weights(&p, parts, weight) ? parts : 0;
 		for (int o = 0; o < pool->n_orbits; o++)
