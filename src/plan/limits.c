@@ -361,22 +361,37 @@ find_whole_servers(Ctx *ctx, const Topology *topo, Collective coll, Symmetry **o
 	return OK;
 }
 
-/* An allgather or reducescatter whose list of trees would be too long: trees of each rank. *out: NULL: there are none.
- * proof: noted what they reach. */
+/* Trees of each rank. *out: NULL: there are none. proof: noted what they reach. */
 static Status
 plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 {
 	Symmetry *none;
 	Frac rate;
-	*out = NULL;
-	if (in->ask->coll != ALLGATHER && in->ask->coll != REDUCESCATTER)
-		return OK;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
 	TRY(pack_balanced(ctx, in->topo, none, in->ask->coll, in->bound, false, out));
 	if (!*out && frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate))
 		TRY(pack_enter_once(ctx, in->topo, in->ask->coll, rate, false, false, out));
 	proof->reached |= *out != NULL;
 	return OK;
+}
+
+/* An allgather or reducescatter whose list of trees would be too long. Images of a few trees make the smaller file, but
+ * where leaf switches divide servers into many orbits they take longer, and miss the bound. *out: NULL: there are none. */
+static Status
+plan_blocks(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+{
+	Symmetry *whole;
+	bool levels;
+	*out = NULL;
+	if (in->ask->coll != ALLGATHER && in->ask->coll != REDUCESCATTER)
+		return OK;
+	TRY(find_whole_servers(ctx, in->topo, in->ask->coll, &whole));
+	TRY(pack_enter_once_levels(ctx, in->topo, in->ask->coll, &levels));
+	if (levels)
+		TRY(plan_tree_of_each(ctx, in, proof, out));
+	if (!*out && whole)
+		TRY(pack_images(ctx, in->topo, whole, in->ask->coll, in->bound, out));
+	return *out || levels ? OK : plan_tree_of_each(ctx, in, proof, out);
 }
 
 Status
@@ -456,7 +471,6 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	bool lists = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts;
 	bool many = !lists && collective_demands(ask->coll, in->topo->n_ranks) > MANY_TREES;
 	Packing *pack = NULL;
-	Symmetry *whole;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	if (ask->matrix) {
 		TRY(plan_check_size(ctx, in->topo, ask->coll));
@@ -478,13 +492,9 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	const Error error = ctx->error;
 	Bound proof = *in->bound;
 	ctx->error.status = OK;
-	TRY(find_whole_servers(ctx, in->topo, ask->coll, &whole));
-	if (whole)
-		TRY(pack_images(ctx, in->topo, whole, ask->coll, in->bound, &pack));
+	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
 	if (!pack)
-		TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
-	if (!pack)
-		TRY(plan_tree_of_each(ctx, in, &proof, &pack));
+		TRY(plan_blocks(ctx, in, &proof, &pack));
 	if (!pack && ask->coll == ALLTOALL)
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
 	if (!pack && many)

@@ -56,6 +56,8 @@ Status pack_images_serves(Ctx *ctx, const Topology *topo, const Symmetry *sym, b
  * Demands are in order. Random: none. Cost: for each tree and each switch a look at all ranks below it, some times. */
 Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed,
     Packing **out);
+/* *has: the machine is such a one, and has a switch below another one. */
+Status pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *has);
 
 /* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
  * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (few_trees.c).

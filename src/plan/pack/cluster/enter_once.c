@@ -413,6 +413,21 @@ pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 }
 
 Status
+pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *has)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	TreeNetwork net;
+	bool is_one = false;
+	*has = false;
+	if (!topo->route)
+		TRY(tree_network(ctx, topo, coll == REDUCESCATTER, &net, &is_one));
+	for (int i = 0; is_one && i < net.first_group[topo->n_vertices]; i++)
+		*has |= net.group[i].child >= 0;
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
 pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
