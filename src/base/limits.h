@@ -4,8 +4,9 @@
 #define BLINK_LIMITS_H
 
 enum {
-	LIMIT_FILE_BYTES = 128 << 20,	/* any input file: with one tree for each rank and a switch on each edge, an
-					 * allreduce of 1024 ranks is 51 MiB, an allgather of 2048 ranks is 108 MiB */
+	LIMIT_FILE_BYTES = 256 << 20,	/* any input file: with one tree for each rank and a switch on each edge, an
+					 * allgather of 2048 ranks is 108 MiB; one of 4095 ranks over a fat tree, by
+					 * numbers of edges, is 148 MiB, over a dragonfly+ 194 */
 	LIMIT_DEPTH = 32,		/* nesting of XML elements or JSON values: ours need 6 */
 	LIMIT_DOC_VALUES = 1 << 24,	/* JSON values, XML elements and attributes that are in memory at once, each as
 					 * 72 to 150 bytes: of a schedule one tree, and everything outside trees;

@@ -120,13 +120,13 @@ fi
 # quickly NAME SECONDS CODE TEXT COMMAND...: refused so, with TEXT in the line, within SECONDS of CPU time
 quickly() { refused "" --seconds "$2" --text "$4" "$3" "$work/o" "$1" -- "${@:5}"; }
 
-truncate -s $(((128 << 20) + 1)) "$work/big"
-quickly "a topology of 128 MiB + 1" 20 4 "more than 128 MiB" "$blinkc" "$work/big" -o "$work/o/x.json"
-quickly "a schedule of 128 MiB + 1" 20 4 "more than 128 MiB" "$blinkc" check "$work/big"
-quickly "an endless file" 20 4 "more than 128 MiB" "$blinkc" /dev/zero -o "$work/o/x.json"
+truncate -s $(((256 << 20) + 1)) "$work/big"
+quickly "a topology of 256 MiB + 1" 20 4 "more than 256 MiB" "$blinkc" "$work/big" -o "$work/o/x.json"
+quickly "a schedule of 256 MiB + 1" 20 4 "more than 256 MiB" "$blinkc" check "$work/big"
+quickly "an endless file" 20 4 "more than 256 MiB" "$blinkc" /dev/zero -o "$work/o/x.json"
 if [ "$full" ]; then
-	head -c $((128 << 20)) /dev/zero | tr '\0' ' ' >"$work/big"
-	quickly "128 MiB of blanks" 20 3 "end of file" "$blinkc" "$work/big" -o "$work/o/x.json"
+	head -c $((256 << 20)) /dev/zero | tr '\0' ' ' >"$work/big"
+	quickly "256 MiB of blanks" 20 3 "end of file" "$blinkc" "$work/big" -o "$work/o/x.json"
 fi
 rm "$work/big"
 
