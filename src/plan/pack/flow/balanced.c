@@ -138,15 +138,17 @@ widest_link(const struct balance *b, int i, int v, int *n)
 	return best;
 }
 
-/* Those first that have no choice. */
+/* Those first that have no choice; of a whole machine without symmetry also those that have few before the others, as
+ * each that has too many has to be moved. */
 static void
 choose_links(struct balance *b)
 {
-	for (int free = 0; free < 2; free++)
+	const int steps = b->listed ? 2 : 4;
+	for (int step = 1; step <= steps; step++)
 		for (int i = 0; i < b->sym->n_representatives; i++)
 			for (int v = 0; v < b->topo->n_ranks; v++) {
 				int n, l = widest_link(b, i, v, &n);
-				if (l < 0 || (n > 1) != free)
+				if (l < 0 || (n < steps ? n : steps) != step)
 					continue;
 				*parts_of(b, i, l) = (uint16_t)b->m;
 				b->room[b->sym->link_orbit[l]] -= b->m;
@@ -336,7 +338,7 @@ add_numbers(struct balance *b, int i, int *work, int64_t *room, Packing *pack, b
 
 /* Trees of each rank, n of them, where a list would be too long. */
 static Status
-make_numbers(struct balance *b, const int *number, int64_t n, Packing **out)
+make_numbers(struct balance *b, const int *number, int64_t n, bool whole, Packing **out)
 {
 	int64_t room = LIMIT_IN_LINKS;
 	int *work;
@@ -349,6 +351,7 @@ make_numbers(struct balance *b, const int *number, int64_t n, Packing **out)
 	for (int l = 0; l < b->topo->n_links; l++)
 		pack->edge[l] = (Edge){ b->topo->link[l].from, b->topo->link[l].to, 1, &number[l] };
 	pack->n_edges = b->topo->n_links;
+	pack->highest = whole;
 	for (int i = 0; good && i < b->sym->n_representatives; i++)
 		TRY(add_numbers(b, i, work, &room, pack, &good));
 	*out = good ? pack : NULL;
@@ -356,7 +359,7 @@ make_numbers(struct balance *b, const int *number, int64_t n, Packing **out)
 }
 
 static Status
-make_trees(struct balance *b, Frac unit, Packing **out)
+make_trees(struct balance *b, Frac unit, bool whole, Packing **out)
 {
 	int64_t n = 0;
 	int *number;
@@ -370,7 +373,7 @@ make_trees(struct balance *b, Frac unit, Packing **out)
 	for (int l = 0; l < b->topo->n_links; l++)
 		number[l] = l;
 	if (b->sym->size == 1 && n * (b->topo->n_ranks - 1) > LIMIT_TREE_EDGES)
-		return b->listed ? OK : make_numbers(b, number, n, out);
+		return b->listed ? OK : make_numbers(b, number, n, whole, out);
 	TRY(TEMP(b->ctx, edge, b->topo->n_ranks));
 	TRY(pack_new(b->ctx, (size_t)n, true, &pack));
 	pack->unit = unit;
@@ -417,7 +420,10 @@ balance(struct balance *b, Frac rate, Packing **out)
 	if (!good || !frac_div(rate, (Frac){ b->m, 1 }, &unit))
 		return OK;
 	choose_links(b);
-	return balance_links(b) ? make_trees(b, unit, out) : OK;
+	bool whole = balance_links(b);
+	if (whole || !b->listed)
+		TRY(make_trees(b, unit, whole, out));
+	return OK;
 }
 
 bool
