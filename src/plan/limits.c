@@ -366,32 +366,41 @@ static Status
 plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 {
 	Symmetry *none;
+	Packing *pack;
 	Frac rate;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
 	TRY(pack_balanced(ctx, in->topo, none, in->ask->coll, in->bound, false, out));
-	if (!*out && frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate))
+	if (!frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate))
+		return OK;
+	if (in->topo->n_nodes == in->topo->n_ranks && !(*out && (*out)->highest)) {
+		TRY(pack_by_homes(ctx, in->topo, in->ask->coll, rate, false, &pack));
+		*out = pack ? pack : *out;
+	}
+	if (!*out)
 		TRY(pack_enter_once(ctx, in->topo, in->ask->coll, rate, false, false, out));
-	proof->reached |= *out != NULL;
+	proof->reached |= *out && (*out)->highest;
 	return OK;
 }
 
-/* An allgather or reducescatter whose list of trees would be too long. Images of a few trees make the smaller file, but
- * where leaf switches divide servers into many orbits they take longer, and miss the bound. *out: NULL: there are none. */
+/* An allgather or reducescatter whose list of trees would be too long. Images of a few trees make the smallest file,
+ * but where leaf switches divide servers that lost parts into many orbits they take longer, and miss the bound.
+ * *out: NULL: there are none. */
 static Status
 plan_blocks(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 {
 	Symmetry *whole;
-	bool levels;
+	bool levels = false;
 	*out = NULL;
-	if (in->ask->coll != ALLGATHER && in->ask->coll != REDUCESCATTER)
-		return OK;
 	TRY(find_whole_servers(ctx, in->topo, in->ask->coll, &whole));
-	TRY(pack_enter_once_levels(ctx, in->topo, in->ask->coll, &levels));
-	if (levels)
-		TRY(plan_tree_of_each(ctx, in, proof, out));
-	if (!*out && whole)
+	if (whole)
+		TRY(pack_enter_once_levels(ctx, in->topo, in->ask->coll, &levels));
+	if (whole && !levels)
 		TRY(pack_images(ctx, in->topo, whole, in->ask->coll, in->bound, out));
-	return *out || levels ? OK : plan_tree_of_each(ctx, in, proof, out);
+	if (!*out && !levels)
+		TRY(pack_templates(ctx, in->topo, in->sym, in->ask->coll, in->bound, out));
+	if (!*out)
+		TRY(plan_tree_of_each(ctx, in, proof, out));
+	return !*out && levels ? pack_images(ctx, in->topo, whole, in->ask->coll, in->bound, out) : OK;
 }
 
 Status
@@ -492,9 +501,10 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	const Error error = ctx->error;
 	Bound proof = *in->bound;
 	ctx->error.status = OK;
-	TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
-	if (!pack)
+	if (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER)
 		TRY(plan_blocks(ctx, in, &proof, &pack));
+	else
+		TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
 	if (!pack && ask->coll == ALLTOALL)
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
 	if (!pack && many)

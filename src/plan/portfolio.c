@@ -449,6 +449,27 @@ run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
 }
 
+/* Servers of one GPU each, in networks of any shape. Over direct links shortest paths come before, which are the least
+ * deep. */
+static bool
+serves_homes(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_large(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
+	    && in->topo->n_nodes == in->topo->n_ranks && work_homes(in) < work_program(in)
+	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
+}
+
+static Status
+run_homes(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Frac rate;
+	*out = NULL;
+	return frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate)
+	    ? pack_by_homes(ctx, in->topo, in->ask->coll, rate, true, out) : OK;
+}
+
 /* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. Where symmetry
  * makes the linear program short, that has fewer trees. */
 static bool
@@ -604,6 +625,7 @@ static const struct packer packers[] = {
 	{ "unequal servers", "unequal.c", serves_unequal, work_edges, BEST_EFFORT, false, true, false, run_unequal },
 	{ "places", "few_trees.c", serves_places, work_edges, BEST_EFFORT, false, true, false, run_places },
 	{ "greedy", "greedy.c", serves_greedy, work_edges, BEST_EFFORT, true, false, false, run_greedy },
+	{ "homes entered once", "by_homes.c", serves_homes, work_homes, BEST_EFFORT, false, false, true, run_homes },
 	{ "servers entered once", "enter_once.c", serves_enter_once, work_entries, BEST_EFFORT, false, false, true,
 	    run_enter_once },
 	{ "two levels", "two_level.c", serves_two_level, work_levels, BEST_EFFORT, false, true, false, run_two_level },

@@ -93,6 +93,12 @@ work_steps(const Planning *in)
 
 /* Trees of all ranks, some times of an allreduce. */
 double
+work_homes(const Planning *in)
+{
+	return in->topo->n_vertices > in->topo->n_ranks ? work_edges(in) : 1.01 * work_balanced(in);
+}
+
+double
 work_entries(const Planning *in)
 {
 	return (in->ask->coll == ALLREDUCE ? 8 : 1) * work_edges(in);

@@ -17,6 +17,7 @@ double work_flows(const Planning *in);		/* trees by flows */
 double work_program(const Planning *in);	/* linear programs over all trees */
 double work_programs(const Planning *in);	/* with the searches of their trees */
 double work_steps(const Planning *in);		/* the same, of WORK_SOON_PIVOTS at most */
+double work_homes(const Planning *in);		/* trees that enter each switch of GPUs once */
 double work_entries(const Planning *in);		/* trees that enter each server once */
 double work_levels(const Planning *in);		/* trees over servers by flows */
 

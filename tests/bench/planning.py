@@ -174,6 +174,8 @@ def cases(work):
                                 ("hammingmesh:2x2x8x16@25", "allreduce", lost.replace("gpu3", "gpu0")),
                                 ("hammingmesh:2x2x8x16@25", "allgather", lost.replace("gpu3", "gpu0")),
                                 ("dragonfly:8x16x8@25 groups:32", "allreduce", lost.replace("gpu3", "gpu0")),
+                                ("torus:16x16x16@25", "allgather", lost.replace("gpu3", "gpu0")),
+                                ("dragonfly:8x16x8@25 groups:32", "allgather", lost.replace("gpu3", "gpu0")),
                                 ("torus:16x16x16@25", "allreduce", lost.replace("gpu3", "gpu0"))):
         yield Case(f"{line} {coll} {without}".strip(), f"--synthetic|{line}|-c {coll} {without}")
     for servers in (128, 256, 512):

@@ -59,6 +59,12 @@ Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rat
 /* *has: the machine is such a one, and has a switch below another one. */
 Status pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *has);
 
+/* Allgather or reducescatter where GPUs have a link each to a switch, or links to others and to switches: trees that
+ * enter what is at a switch once (by_homes.c). rate: of each rank, bytes/s. listed: as above.
+ * *out: at this rate; NULL: there are too many routes, or moves find no room. Demands are in order. Random: none.
+ * Cost: for each root a look at all routes from switch to switch, and at trees that have too many, some times. */
+Status pack_by_homes(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, Packing **out);
+
 /* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
  * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (few_trees.c).
  * *out: NULL where the machine is another one, or none are found; depth may be larger than ask->max_depth.

@@ -200,6 +200,7 @@ number_trees(struct grower *g, int units, Packing **out)
 	TRY(NEW(g->ctx, pack, 1));
 	TRY(NEW(g->ctx, pack->edge, LIMIT_TREE_EDGES));
 	TRY(NEW(g->ctx, pack->in_tree, g->n_trees));
+	pack->highest = true;
 	for (int r = 0; good && r < g->n; r++) {
 		int64_t sum = 0;
 		for (int t = first[r]; good && t >= 0; t = next[t]) {
