@@ -17,7 +17,7 @@
 
 #define LUMP (1.0 / 16)	/* of what a route has, that a few trees may use before their turn */
 enum {
-	MOST_PARTS = 720,	/* m */
+	MOST_PARTS = 720,	/* m, where trees are listed */
 	MOST_CELLS = 3 << 23,	/* trees times homes */
 	AHEAD = 4,		/* trees by which links into homes may be used faster than in the mean */
 	MOST_LIFTS = 8,
@@ -36,7 +36,7 @@ parts_in(int64_t capacity, Frac rate, int m)
 
 /* As few parts as make them whole numbers; where these are too many, the rest is rounded down. */
 static int
-count_parts(const Topology *topo, Frac rate)
+count_parts(const Topology *topo, Frac rate, int most)
 {
 	int m = 1;
 	int64_t last = 0;
@@ -47,7 +47,7 @@ count_parts(const Topology *topo, Frac rate)
 			continue;
 		last = topo->link[l].capacity;
 		int64_t more = (int64_t)times.den / gcd64((int64_t)times.den, m);
-		m = more <= MOST_PARTS / m ? m * (int)more : m;
+		m = more <= most / m ? m * (int)more : m;
 	}
 	return m;
 }
@@ -279,7 +279,7 @@ new_trees(struct by_homes *s, Frac rate, bool listed, bool *good)
 {
 	const HomeNetwork *net = &s->net;
 	int n = net->topo->n_ranks, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
-	s->m = count_parts(net->topo, rate);
+	s->m = count_parts(net->topo, rate, listed ? MOST_PARTS : LIMIT_IN_TREES);
 	s->most = MOST_CELLS / net->n_homes;
 	s->most = edges / n < s->most ? edges / n : s->most;
 	*good = n <= s->most;

@@ -32,19 +32,18 @@ parent_at(const struct ranks *k, int t, int r)
 	return &k->parent[(size_t)t * (size_t)k->n + (size_t)r];
 }
 
-/* Members of a home, `first` before all, then those that can send most. */
+/* Of the n members of a home place `at` gets `first`, or with -1 that one of those from there on that can send most. */
 static void
-order_members(struct ranks *k, int h, int first)
+choose_member(struct ranks *k, int n, int at, int first)
 {
-	const HomeNetwork *net = &k->s->net;
 	const int64_t *left = k->s->left;
-	int n = 0;
-	for (int i = net->first[h]; i < net->first[h + 1]; i++) {
-		int r = net->member[i], at = n++;
-		for (; at > 0 && k->order[at - 1] != first && (r == first || left[k->order[at - 1]] < left[r]); at--)
-			k->order[at] = k->order[at - 1];
-		k->order[at] = r;
-	}
+	int best = at, r;
+	for (int i = at; i < n && k->order[best] != first; i++)
+		if (k->order[i] == first || left[k->order[i]] > left[k->order[best]])
+			best = i;
+	r = k->order[best];
+	k->order[best] = k->order[at];
+	k->order[at] = r;
 }
 
 /* Hops of one tree from ranks of one home: to other homes, and to each other. first: the rank that has the data, or -1:
@@ -64,12 +63,17 @@ choose_ranks(struct ranks *k, int t, int h, int first)
 	}
 	for (int to = k->first[h]; to >= 0; to = k->next[to])
 		hops++;
-	order_members(k, h, first);
+	memcpy(k->order, &net->member[net->first[h]], (size_t)n * sizeof *k->order);
+	choose_member(k, n, 0, first);
 	*entry_at(k, t, h) = k->order[0];
 	/* As many senders as it takes; each has one hop at least. */
 	int64_t can = left[k->order[0]] / weight;
-	while (senders < n && can < hops && left[k->order[senders]] >= weight)
+	while (senders < n && can < hops) {
+		choose_member(k, n, senders, -1);
+		if (left[k->order[senders]] < weight)
+			break;
 		can += left[k->order[senders++]] / weight;
+	}
 	int at = 0, member = 1, to = k->first[h];
 	for (int i = 0; i < hops; i++) {
 		while (at + 1 < senders && left[k->order[at]] < weight)
@@ -122,6 +126,16 @@ choose_all(struct by_homes *s, struct ranks *k)
 					choose_ranks(k, t, h, -1);
 		}
 	return OK;
+}
+
+/* Does no rank send more than it can? */
+static bool
+has_sends(const struct ranks *k)
+{
+	for (int r = 0; r < k->n; r++)
+		if (k->s->left[r] < 0)
+			return false;
+	return true;
 }
 
 /* ---- edges ---- */
@@ -235,7 +249,7 @@ by_homes_number(struct by_homes *s, Packing **out)
 	TRY(NEW(s->ctx, table.pack, 1));
 	TRY(NEW(s->ctx, table.pack->edge, LIMIT_TREE_EDGES));
 	TRY(NEW(s->ctx, table.pack->in_tree, s->n_trees));
-	table.pack->highest = true;
+	table.pack->highest = has_sends(&k);
 	for (int t = 0; t < s->n_trees; t++) {
 		int root = s->tree[t].root, n_numbers = 0;
 		bool again = t > 0 && s->tree[t - 1].root == root;

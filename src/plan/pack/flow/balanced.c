@@ -311,7 +311,7 @@ static Status
 add_numbers(struct balance *b, int i, int *work, int64_t *room, Packing *pack, bool *good)
 {
 	int n = b->topo->n_ranks, root = b->sym->representative[i];
-	int *before = work, *differ = work + n, *number;
+	int *before = work, *differ = work + n, *number, n_trees = 0;
 	for (int at = 0, end; at < b->m; at = end) {
 		int n_links = 0;
 		end = b->m;
@@ -321,7 +321,7 @@ add_numbers(struct balance *b, int i, int *work, int64_t *room, Packing *pack, b
 				differ[n_links++] = l;
 			before[v] = l;
 		}
-		*good = n_links <= *room && pack->n_in_trees < LIMIT_TREES;
+		*good = n_links <= *room && pack->n_in_trees < LIMIT_TREES && ++n_trees <= LIMIT_IN_TREES;
 		if (!*good)
 			return OK;
 		*room -= n_links;
