@@ -213,7 +213,7 @@ same_numbers(Ctx *ctx, const Schedule *a, const Schedule *b)
 {
 	int depth[2], n = a->topo->n_links;
 	int64_t latency[2];
-	Frac *load, *other;
+	Frac *load = NULL, *other = NULL;
 	bool same = frac_cmp(a->achieved, b->achieved) == 0;
 	must(ctx, NEW_EACH(ctx, n, load, other));
 	must(ctx, sched_depth(ctx, a, &depth[0]));
