@@ -457,17 +457,25 @@ serves_homes(const struct portfolio *p)
 	const Planning *in = p->in;
 	return is_large(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
 	    && in->topo->n_nodes == in->topo->n_ranks && work_homes(in) < work_program(in)
-	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
+	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER
+	    || (in->ask->coll == ALLREDUCE && !is_direct(in)));
 }
 
+/* An allreduce has the trees of an allgather that is twice as fast, turned back. */
 static Status
 run_homes(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	const Planning *in = p->in;
+	const int n = in->topo->n_ranks;
+	const bool both = in->ask->coll == ALLREDUCE;
+	Packing *trees = NULL;
 	Frac rate;
-	*out = NULL;
-	return frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate)
-	    ? pack_by_homes(ctx, in->topo, in->ask->coll, rate, true, out) : OK;
+	if (frac_mul(in->bound->rate, (Frac){ both ? 2 : 1, n }, &rate))
+		TRY(pack_by_homes(ctx, in->topo, both ? ALLGATHER : in->ask->coll, rate, true, &trees));
+	if (both && trees)
+		return plan_turn(ctx, in->topo, trees, out);
+	*out = trees;
+	return OK;
 }
 
 /* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. Where symmetry
