@@ -223,8 +223,21 @@ take_word(JsonReader *r, Doc *to)
 
 static Status take_value(JsonReader *r, Doc *to, const Doc *like);
 
-/* The key of a member, and its colon; *list: of that name; NULL: of another. */
-static Status
+/* The list of that name whose entries are left out; NULL: there is none. */
+__attribute__((noinline)) static DocList *
+list_of(JsonReader *r, const char *key, size_t length)
+{
+	/* Only the first array of that name: duplicates are for doc_check_unique to report. */
+	for (int l = 0; l < DOC_LISTS && r->depth == 1; l++)
+		if (r->list_name[l] && !r->list[l].text && strlen(r->list_name[l]) == length
+		    && memcmp(key, r->list_name[l], length) == 0)
+			return &r->list[l];
+	return NULL;
+}
+
+/* The key of a member, and its colon; *list: of that name; NULL: of another. Not a part of take_value, whose frame
+ * is on the stack for each level. */
+__attribute__((noinline)) static Status
 take_key(JsonReader *r, const Doc *like, int i, const char **out, DocList **list)
 {
 	if (next_token(r) != '"')
@@ -233,12 +246,7 @@ take_key(JsonReader *r, const Doc *like, int i, const char **out, DocList **list
 	bool known = like && like->kind == DOC_OBJECT && i < like->n;
 	TRY(take_string(r, known ? like->child[i]->name : NULL, out));
 	size_t length = (size_t)(r->at - 1 - key);
-	/* Only the first array of that name: duplicates are for doc_check_unique to report. */
-	*list = NULL;
-	for (int l = 0; l < DOC_LISTS && r->depth == 1; l++)
-		if (r->list_name[l] && !r->list[l].text && strlen(r->list_name[l]) == length
-		    && memcmp(key, r->list_name[l], length) == 0)
-			*list = &r->list[l];
+	*list = list_of(r, key, length);
 	if (next_token(r) != ':')
 		return unexpected(r, "':'");
 	r->at++;

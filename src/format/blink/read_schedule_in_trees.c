@@ -60,9 +60,10 @@ check_members(struct reader *r, const Doc *root)
 static Status
 read_edges(struct reader *r, Edge *out)
 {
+	int *own, *link;
+	TRY(TEMP(r->ctx, own, LIMIT_ROUTE_LINKS));
 	for (int e = 0; e < r->edges.n; e++) {
 		ArenaMark mark = arena_mark(&r->ctx->scratch);
-		int own[LIMIT_ROUTE_LINKS], *link;
 		const Doc *at;
 		TRY(doc_list_next(r->ctx, r->label, &r->edges, &at));
 		TRY(schedule_read_edge(r, at, own, &out[e]));
