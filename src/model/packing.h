@@ -42,7 +42,7 @@ typedef struct Packing {
 	 * weights and unit. Only sched_build takes such a packing. */
 	int n_in_trees;		/* 0: none */
 	InTree *in_tree;
-	int n_edges;		/* of an allgather or reducescatter: of all of these trees, no two alike */
+	int n_edges;		/* of an allgather or reducescatter: those of all these trees, each once */
 	Edge *edge;
 	bool highest;		/* no trees within the limits that it was asked for have a higher rate */
 	bool too_large;		/* more trees could have a higher rate, but more edges than a schedule may have */

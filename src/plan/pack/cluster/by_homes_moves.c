@@ -214,7 +214,7 @@ look_from(struct by_homes *s, int x, int weight, int n, int *end)
 	return n;
 }
 
-/* False: moves of the same chain are in its way. */
+/* False: an earlier move of the same chain took the room, or made a cycle of it. */
 static bool
 take_step(struct by_homes *s, const struct home_step *step)
 {

@@ -42,7 +42,7 @@ struct by_homes {
 	int64_t looks;
 };
 
-/* A route is used by so many parts more. */
+/* Adds this many parts to the loads of a route: of its links, and of what its home sends. */
 void by_homes_use(struct by_homes *s, int route, int64_t parts);
 
 /* Parts left on the route and at its home: the least. */

@@ -187,7 +187,8 @@ number_edges(struct grower *g, int t, int *at, int *links, int *number, Packing 
 	return OK;
 }
 
-/* Trees of each rank, of so many units. *out: NULL: there are too many edges. */
+/* The packing as numbered edges, where a list is too long. units: those of a block. *out: NULL: there are too many
+ * edges. */
 static Status
 number_trees(struct grower *g, int units, Packing **out)
 {
