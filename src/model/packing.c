@@ -44,6 +44,35 @@ pack_fits(const Topology *topo, const Packing *pack, int64_t *load)
 }
 
 Status
+pack_add_numbers(Ctx *ctx, Packing *pack, int root, int n, const int *edge, Frac length, int *last, int64_t *room,
+    bool *good)
+{
+	const InTree *before = pack->n_in_trees > 0 ? &pack->in_tree[pack->n_in_trees - 1] : NULL;
+	InTree *tree = &pack->in_tree[pack->n_in_trees];
+	bool again = before && before->root == root;
+	int *number, n_numbers = 0, first = pack->n_in_trees;
+	while (first > 0 && pack->in_tree[first - 1].root == root)
+		first--;
+	for (int v = 0; v < n; v++)
+		n_numbers += v != root && (!again || edge[v] != last[v]);
+	*good = n_numbers <= *room && pack->n_in_trees < LIMIT_TREES && pack->n_in_trees - first < LIMIT_IN_TREES;
+	if (!*good)
+		return OK;
+	*room -= n_numbers;
+	TRY(NEW(ctx, number, n_numbers));
+	*tree = (InTree){ .root = root, .offset = FRAC_ZERO, .length = length, .link = number };
+	for (int v = 0; v < n; v++) {
+		if (v != root && (!again || edge[v] != last[v]))
+			number[tree->n_links++] = edge[v];
+		last[v] = edge[v];
+	}
+	if (again && !frac_add(before->offset, before->length, &tree->offset))
+		return fail(ctx, LIMIT, "a part of a block needs more than 64 bits");
+	pack->n_in_trees++;
+	return OK;
+}
+
+Status
 pack_check(Ctx *ctx, const Topology *topo, const Packing *pack)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);

@@ -48,6 +48,12 @@ typedef struct Packing {
 	bool too_large;		/* more trees could have a higher rate, but more edges than a schedule may have */
 } Packing;
 
+/* The next tree of each rank (in_tree has room for it): of root, by the numbers of edges in edge[], of each other of n
+ * ranks, at the end of the tree before. last: n_ranks; those of that one. *room: for so many numbers in all trees.
+ * *good: there is room, and no limit of a schedule is passed; else nothing is added. */
+Status pack_add_numbers(Ctx *ctx, Packing *pack, int root, int n, const int *edge, Frac length, int *last,
+    int64_t *room, bool *good);
+
 /* Room for n trees in the run arena: trees, weights and, with `demands`, a demand of each; all 0, and nothing else of
  * *pack is changed. pack_new: of a packing that has no trees yet. */
 Status pack_room(Ctx *ctx, size_t n, bool demands, Packing *pack);

@@ -238,11 +238,12 @@ by_homes_number(struct by_homes *s, Packing **out)
 {
 	struct ranks k;
 	struct table table;
-	int link[LIMIT_ROUTE_LINKS], from, *now, *differ, *number;
+	int link[LIMIT_ROUTE_LINKS], from, *now, *last;
 	int64_t room = LIMIT_IN_LINKS;
-	Frac at = FRAC_ZERO;
+	Frac length;
+	bool good;
 	TRY(choose_all(s, &k));
-	TRY(TEMP_EACH(s->ctx, k.n, now, differ));
+	TRY(TEMP_EACH(s->ctx, k.n, now, last));
 	TRY(TEMP(s->ctx, table.last, (size_t)k.n * (size_t)k.n));
 	TRY(TEMP(s->ctx, table.before, LIMIT_TREE_EDGES));
 	memset(table.last, -1, (size_t)k.n * (size_t)k.n * sizeof *table.last);
@@ -251,30 +252,18 @@ by_homes_number(struct by_homes *s, Packing **out)
 	TRY(NEW(s->ctx, table.pack->in_tree, s->n_trees));
 	table.pack->highest = has_sends(&k);
 	for (int t = 0; t < s->n_trees; t++) {
-		int root = s->tree[t].root, n_numbers = 0;
-		bool again = t > 0 && s->tree[t - 1].root == root;
 		for (int r = 0; r < k.n; r++) {
-			int n = links_into(&k, t, r, &from, link), e;
-			if (n == 0)
-				continue;
-			TRY(number_edge(&k, &table, from, r, link, n, &e));
-			if (e < 0)
+			int n = links_into(&k, t, r, &from, link);
+			if (n > 0)
+				TRY(number_edge(&k, &table, from, r, link, n, &now[r]));
+			if (n > 0 && now[r] < 0)
 				return OK;
-			if (!again || now[r] != e)
-				differ[n_numbers++] = e;
-			now[r] = e;
 		}
-		room -= n_numbers;
-		if (room < 0)
-			return OK;
-		TRY(NEW(s->ctx, number, n_numbers));
-		memcpy(number, differ, (size_t)n_numbers * sizeof *number);
-		InTree *tree = &table.pack->in_tree[table.pack->n_in_trees++];
-		*tree = (InTree){ .root = root, .n_links = n_numbers, .link = number };
-		at = again ? at : FRAC_ZERO;
-		tree->offset = at;
-		if (!frac_make(s->tree[t].weight, s->m, &tree->length) || !frac_add(at, tree->length, &at))
+		if (!frac_make(s->tree[t].weight, s->m, &length))
 			return fail(s->ctx, INTERNAL, "%s: a part of a block", s->net.topo->name);
+		TRY(pack_add_numbers(s->ctx, table.pack, s->tree[t].root, k.n, now, length, last, &room, &good));
+		if (!good)
+			return OK;
 	}
 	*out = table.pack;
 	return OK;

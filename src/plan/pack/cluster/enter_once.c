@@ -193,33 +193,25 @@ static Status
 number_trees(struct grower *g, int units, Packing **out)
 {
 	Packing *pack;
-	int *first, *next, *at, *now, *before, *differ, *number, links[2 * LIMIT_ROUTE_LINKS];
+	int *first, *next, *at, *now, *last, links[2 * LIMIT_ROUTE_LINKS];
+	int64_t room = LIMIT_IN_LINKS;
+	Frac length;
 	bool good = true;
 	TRY(sort_trees(g, &first, &next));
 	TRY(TEMP(g->ctx, at, (size_t)g->n * (size_t)g->n));
-	TRY(TEMP_EACH(g->ctx, g->n, now, before, differ));
+	TRY(TEMP_EACH(g->ctx, g->n, now, last));
 	TRY(NEW(g->ctx, pack, 1));
 	TRY(NEW(g->ctx, pack->edge, LIMIT_TREE_EDGES));
 	TRY(NEW(g->ctx, pack->in_tree, g->n_trees));
 	pack->highest = true;
-	for (int r = 0; good && r < g->n; r++) {
-		int64_t sum = 0;
+	for (int r = 0; good && r < g->n; r++)
 		for (int t = first[r]; good && t >= 0; t = next[t]) {
-			InTree *tree = &pack->in_tree[pack->n_in_trees++];
-			int n = 0;
-			memcpy(before, now, (size_t)g->n * sizeof *before);
 			TRY(number_edges(g, t, at, links, now, pack, &good));
-			for (int v = 0; v < g->n; v++)
-				if (v != r && (t == first[r] || now[v] != before[v]))
-					differ[n++] = now[v];
-			TRY(NEW(g->ctx, number, n));
-			memcpy(number, differ, (size_t)n * sizeof *number);
-			*tree = (InTree){ .root = r, .n_links = n, .link = number };
-			if (!frac_make(sum, units, &tree->offset) || !frac_make(g->weights[t], units, &tree->length))
+			if (!frac_make(g->weights[t], units, &length))
 				return fail(g->ctx, INTERNAL, "%s: a part of a block", g->net.topo->name);
-			sum += g->weights[t];
+			if (good)
+				TRY(pack_add_numbers(g->ctx, pack, r, g->n, now, length, last, &room, &good));
 		}
-	}
 	*out = good ? pack : NULL;
 	return OK;
 }

@@ -305,33 +305,19 @@ count_trees(const struct balance *b, int i)
 	return n;
 }
 
-/* The trees of root number i, as numbers of edges, which are those of links. *room: for so many numbers. *good: they
- * have room. */
+/* The trees of root number i, as numbers of edges, which are those of links. work: 2 n_ranks. *good: they have room. */
 static Status
 add_numbers(struct balance *b, int i, int *work, int64_t *room, Packing *pack, bool *good)
 {
-	int n = b->topo->n_ranks, root = b->sym->representative[i];
-	int *before = work, *differ = work + n, *number, n_trees = 0;
-	for (int at = 0, end; at < b->m; at = end) {
-		int n_links = 0;
+	int n = b->topo->n_ranks, root = b->sym->representative[i], *last = work, *link = work + n;
+	for (int at = 0, end; at < b->m && *good; at = end) {
+		Frac length;
 		end = b->m;
-		for (int v = 0; v < n; v++) {
-			int l = v == root ? -1 : link_at(b, i, v, at, &end);
-			if (v != root && (at == 0 || l != before[v]))
-				differ[n_links++] = l;
-			before[v] = l;
-		}
-		*good = n_links <= *room && pack->n_in_trees < LIMIT_TREES && ++n_trees <= LIMIT_IN_TREES;
-		if (!*good)
-			return OK;
-		*room -= n_links;
-		TRY(NEW(b->ctx, number, n_links));
-		memcpy(number, differ, (size_t)n_links * sizeof *number);
-		pack->in_tree[pack->n_in_trees] = (InTree){ .root = root, .n_links = n_links, .link = number };
-		if (!frac_make(at, b->m, &pack->in_tree[pack->n_in_trees].offset)
-		    || !frac_make(end - at, b->m, &pack->in_tree[pack->n_in_trees].length))
+		for (int v = 0; v < n; v++)
+			link[v] = v == root ? -1 : link_at(b, i, v, at, &end);
+		if (!frac_make(end - at, b->m, &length))
 			return fail(b->ctx, INTERNAL, "%s: a part of a block", b->topo->name);
-		pack->n_in_trees++;
+		TRY(pack_add_numbers(b->ctx, pack, root, n, link, length, last, room, good));
 	}
 	return OK;
 }
