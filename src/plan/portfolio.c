@@ -164,6 +164,14 @@ serves_unequal(const struct portfolio *p)
 	return is_large(p->in) && !alone;
 }
 
+static void
+note_rate(struct portfolio *p, const Packing *pack)
+{
+	Frac rate;
+	if (pack && pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate) && frac_double(rate) > p->rate)
+		p->rate = frac_double(rate);
+}
+
 /* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
 static Status
 find_turned(Ctx *ctx, const struct portfolio *p, bool slots, Packing **out)
@@ -200,14 +208,17 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
 	if (in->ask->coll != ALLREDUCE)
 		return OK;
+	note_rate(p, *out);
 	if (!proof.reached)
 		TRY(find_turned(ctx, p, false, &turned));
+	note_rate(p, turned);
 	*out = plan_better(in, turned, *out, p->work) ? turned : *out;
 	if (!proof.reached || plan_is_slow(in, *out, p->work))
 		TRY(find_turned(ctx, p, true, &slots));
 	keep_slots(p, slots, out);
 	if (!proof.reached && !p->close)
 		TRY(pack_unequal_even(ctx, in->topo, in->bound, &even));
+	note_rate(p, even);
 	if (plan_better(in, even, *out, p->work)) {
 		*out = even;
 		keep_slots(p, slots, out);
@@ -472,10 +483,10 @@ run_homes(Ctx *ctx, struct portfolio *p, Packing **out)
 	Frac rate;
 	if (frac_mul(in->bound->rate, (Frac){ both ? 2 : 1, n }, &rate))
 		TRY(pack_by_homes(ctx, in->topo, both ? ALLGATHER : in->ask->coll, rate, true, &trees));
-	if (both && trees)
-		return plan_turn(ctx, in->topo, trees, out);
-	*out = trees;
-	return OK;
+	if (!both || !trees)
+		return *out = trees, OK;
+	TRY(make_shallower(ctx, p, &trees));
+	return plan_turn(ctx, in->topo, trees, out);
 }
 
 /* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. Where symmetry
@@ -686,7 +697,6 @@ static Status
 run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 {
 	Packing *pack = NULL;
-	Frac rate;
 	double start = work_seconds();
 	TRY(row->pack(ctx, p, &pack));
 	TRY(make_shallower(ctx, p, &pack));
@@ -698,8 +708,7 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	log_packer(ctx, p, row, pack, work_seconds() - start, better);
 	p->by = better ? row : p->by;
 	p->best = better ? pack : p->best;
-	if (pack && pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate) && frac_double(rate) > p->rate)
-		p->rate = frac_double(rate);
+	note_rate(p, pack);
 	return OK;
 }
 
