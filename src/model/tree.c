@@ -79,27 +79,41 @@ centre(struct arrange *a)
 	return v;
 }
 
-/* Ranks in the order of their edges: a parent before its children, of siblings the one with the higher branch first. */
+/* Lists of children for lists of edges: less high branches first, of equal ones the higher rank. place: n + 1. */
+static void
+list_children(struct arrange *a, int root, int *place)
+{
+	memset(place, 0, ((size_t)a->n + 1) * sizeof *place);
+	for (int v = 0; v < a->n; v++)
+		place[a->n - a->height[v]]++;
+	for (int h = 0; h < a->n; h++)
+		place[h + 1] += place[h];
+	for (int v = 0; v < a->n; v++)
+		a->order[place[a->n - 1 - a->height[v]]++] = v;
+	memset(a->first, -1, (size_t)a->n * sizeof *a->first);
+	for (int i = 0; i < a->n; i++) {
+		int v = a->order[i];
+		if (v == root)
+			continue;
+		int up = end_of(a, a->parent[v]);
+		a->next_of[v] = a->first[up];
+		a->first[up] = v;
+	}
+}
+
+/* Ranks in the order of their edges: a parent before its children, of siblings the one with the higher branch first,
+ * then the lower rank. stack: n + 1. */
 static void
 parent_first(struct arrange *a, int root, int *stack)
 {
 	int n = 0, depth = 0;
+	list_children(a, root, stack);
 	stack[depth++] = root;
 	while (depth > 0) {
-		int v = stack[--depth], from = depth;
+		int v = stack[--depth];
 		a->order[n++] = v;
-		for (int half = a->first[v]; half >= 0; half = a->next_of[half])
-			if (a->parent[v] < 0 || half != (a->parent[v] ^ 1))
-				stack[depth++] = end_of(a, half ^ 1);
-		/* Highest branch on top, then the lowest rank: insertion sort, few children. */
-		for (int i = from + 1; i < depth; i++)
-			for (int j = i; j > from; j--) {
-				int x = stack[j - 1], y = stack[j];
-				if (a->height[x] < a->height[y] || (a->height[x] == a->height[y] && x > y))
-					break;
-				stack[j - 1] = y;
-				stack[j] = x;
-			}
+		for (int child = a->first[v]; child >= 0; child = a->next_of[child])
+			stack[depth++] = child;
 	}
 }
 
@@ -112,7 +126,7 @@ tree_arrange(Ctx *ctx, int n_ranks, Collective coll, int root, const Edge *there
 	Tree tree = { 0 };
 	int *stack;
 	TRY(arrange_new(ctx, n_ranks, there, back, n_edges, &a));
-	TRY(TEMP(ctx, stack, n_ranks));
+	TRY(TEMP(ctx, stack, n_ranks + 1));
 	tree.root = coll == ALLREDUCE ? centre(&a) : root;
 	walk_from(&a, tree.root);
 	parent_first(&a, tree.root, stack);
