@@ -184,18 +184,18 @@ count_entries(struct grower *g, const Symmetry *sym)
 
 /* ---- one tree ---- */
 
-/* The next rank that a hub leads to waits. */
+/* The next rank that a hub leads to waits; what waited for it before is worth nothing, even if there is no next. */
 static Status
 offer_next(struct grower *g, int v)
 {
 	struct hub *hub = &g->hub[v];
 	int end = hub->first + hub->n;
+	hub->version++;
 	while (hub->next < end && (g->entry[hub->next].vertex >= g->topo->n_ranks
 	    || g->reached[g->entry[hub->next].vertex]))
 		hub->next++;
 	if (hub->next == end)
 		return OK;
-	hub->version++;
 	return push(g, (struct waiting){ hub->cost + g->entry[hub->next].distance, hub->depth, v, hub->version,
 	    hub->link });
 }
