@@ -117,7 +117,7 @@ Status plan_least(Ctx *ctx, const Topology *topo, const Ask *ask, int *depth, in
 
 /* ---- portfolio.c ---- */
 
-/* Without limits: the best that the packers of its table find. *proof: the bound, or a lower one that is proven. */
+/* Without limits: the best that the packers (packers.c) find. *proof: the bound, or a lower one that is proven. */
 Status plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof);
 
 /* ---- better.c ---- */

@@ -6,7 +6,7 @@
 
 plans the topologies that come along, each collective and set of link classes; the cases of planning.py; random machines
 (500) of 33 to 160 GPUs, with seeds from 1 or SEED; and, of 161 to 4096 GPUs, --large N more. Prints for each row of the
-table in src/plan/portfolio.c in how many jobs its trees were kept, in how many others it found trees, in how many none,
+table in src/plan/packers.c in how many jobs its trees were kept, in how many others it found trees, in how many none,
 and the seconds of CPU that it took. What takes more CPU than the limit (10 s a case) has no row.
 
 --lost N: up to N jobs that keep the trees of a packer, and up to N others in which it ran, are planned again by a
@@ -44,7 +44,7 @@ from lcg import Lcg  # noqa: E402
 COLLECTIVES = ["broadcast", "reduce", "allreduce", "allgather", "reducescatter", "alltoall", "gather", "scatter"]
 DRAWN = COLLECTIVES[:5] + ["broadcast", "allreduce", "allreduce", "allreduce", "alltoall", "gather"]
 SMALL = 160  # GPUs of random machines, at the most
-SOURCE = "src/plan/portfolio.c"
+SOURCE = "src/plan/packers.c"
 RAN = re.compile(r"^packer ([^:]+): (no trees|\S+ GB/s, \d+ trees, depth \d+, 64 MiB in (\S+) us), (\S+) of (\S+) s"
                  r"(?:: (.*))?$", re.M)
 KEPT = re.compile(r"^packer (.*) is kept; from ", re.M)
@@ -244,13 +244,13 @@ def build_without(row, build, work):
                           text=True, check=True).stdout.splitlines()
     with open(SOURCE, encoding="utf-8") as file:
         text = file.read()
-    with open(f"{work}/portfolio.c", "w", encoding="utf-8") as file:
+    with open(f"{work}/packers.c", "w", encoding="utf-8") as file:
         file.write(text.replace(row, ""))
     compiles = next(line for line in make if f"-o {build}/{SOURCE[:-2]}.o" in line)
     links = next(line for line in make if f"-o {build}/blinkc " in line)
-    for command in (compiles.replace(f"-c -o {build}/{SOURCE[:-2]}.o", f"-w -c -o {work}/portfolio.o").replace(
-            f" {SOURCE}", f" {work}/portfolio.c").replace("-MMD -MP ", ""),
-                    links.replace(f"{build}/{SOURCE[:-2]}.o", f"{work}/portfolio.o").replace(
+    for command in (compiles.replace(f"-c -o {build}/{SOURCE[:-2]}.o", f"-w -c -o {work}/packers.o").replace(
+            f" {SOURCE}", f" {work}/packers.c").replace("-MMD -MP ", ""),
+                    links.replace(f"{build}/{SOURCE[:-2]}.o", f"{work}/packers.o").replace(
                         f"-o {build}/blinkc ", f"-o {work}/blinkc ")):
         subprocess.run(command, shell=True, check=True, stdout=subprocess.DEVNULL)
     return f"{work}/blinkc"

@@ -1,0 +1,647 @@
+/* The rows of the table: which jobs each packer serves, and its call. The cheap ones come first; linear programs
+ * (programs.c), which serve every machine and prove an optimum, come last. To add a packer, write its file and give it
+ * a row, with an estimate of its work (work.c). A row that takes long runs after the others, where none of them has
+ * planned the job. */
+#include "plan/packers.h"
+#include "plan/family.h"
+#include "plan/pack/alltoall/alltoall.h"
+#include "plan/pack/cluster/cluster.h"
+#include "plan/pack/few/few.h"
+#include "plan/pack/flow/flow.h"
+#include "plan/pack/linear/linear.h"
+#include "plan/programs.h"
+#include "plan/turned.h"
+#include "plan/work.h"
+#include "topology/topology.h"
+
+enum {
+	AGAIN_PIVOTS = 800,	/* of linear programs where trees at the bound are known, for less deep ones */
+	LIGHT_UNITS = 1024,	/* of the rate: a tree of one has 64 KiB of 64 MiB, and takes long over ten hops */
+	AGAIN_RANKS = 64	/* up to here, where these are a few of a greedy choice: a tenth of a second */
+};
+
+static const Frac HARDLY = { 1, 10000 };	/* of the bound, by which the rate of less deep trees may be below it */
+static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
+static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
+static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
+static const double ONE_HOP_GAIN = 0.025;	/* likewise, by a star of each rank: of less, nothing was measured */
+static const double FAIR = 0.9;		/* by trees over servers: others take longer */
+static const double ENOUGH = 0.8;	/* by any trees, where a linear program would take MINUTES, s */
+static const double MINUTES = 120;
+
+bool
+portfolio_is_at(const struct portfolio *p, double part)
+{
+	return p->rate >= frac_double(p->in->bound->rate) * part * (1 - RATE_ROUNDING);
+}
+
+bool
+portfolio_over_servers(const struct portfolio *p)
+{
+	return p->over_servers && portfolio_is_at(p, FAIR);
+}
+
+void
+portfolio_note_rate(struct portfolio *p, const Packing *pack)
+{
+	Frac rate;
+	if (pack && pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate) && frac_double(rate) > p->rate)
+		p->rate = frac_double(rate);
+}
+
+Status
+portfolio_make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack)
+{
+	const Ask *ask = p->in->ask;
+	Packing *less;
+	Frac rate, best;
+	if (!*pack || *pack == p->best || ask->packing != PACKING_EXACT
+	    || (p->best && pack_rate(*pack, ask->coll, p->in->topo->n_ranks, &rate)
+	    && pack_rate(p->best, ask->coll, p->in->topo->n_ranks, &best)
+	    && plan_compare_rates(p->in, rate, best) < 0))
+		return OK;
+	double start = work_seconds();
+	TRY(pack_shallower(ctx, p->in->topo, *pack, &less));
+	if (less)
+		log_verbose(ctx, "exchanges of edges: depth %d instead of %d, %.3g s", pack_depth(less, p->work),
+		    pack_depth(*pack, p->work), work_seconds() - start);
+	*pack = less ? less : *pack;
+	return OK;
+}
+
+/* ---- which jobs ---- */
+
+/* More ranks than integer programs are made for. */
+static bool
+is_large(const Planning *in)
+{
+	return in->topo->n_ranks > LIMIT_ILP_RANKS && in->ask->packing == PACKING_EXACT && in->ask->minimise;
+}
+
+/* Of the whole buffer, from or to a root. */
+static bool
+is_large_rooted(const Planning *in)
+{
+	const Ask *ask = in->ask;
+	return is_large(in) && !tree_shares(in->topo, ask->coll) && (ask->coll == BROADCAST || ask->coll == REDUCE);
+}
+
+/* Links between GPUs alone. */
+static bool
+is_direct(const Planning *in)
+{
+	return in->topo->n_vertices == in->topo->n_ranks;
+}
+
+/* ---- rows ---- */
+
+/* Of each rank some link has the bound, so that one tree may. */
+static bool
+serves_one_tree(const struct portfolio *p)
+{
+	const Topology *topo = p->in->topo;
+	const Collective coll = p->in->ask->coll;
+	const double bound = frac_double(p->in->bound->rate);
+	bool wide = is_large(p->in) && is_direct(p->in) && !topo->route && !topo_active(topo)
+	    && (coll == BROADCAST || coll == REDUCE || coll == ALLREDUCE);
+	for (int r = 0; r < topo->n_ranks && wide; r++) {
+		wide = false;
+		for (int i = topo->first_in[r]; i < topo->first_in[r + 1]; i++)
+			wide |= (double)topo->link[topo->in[i]].capacity >= bound;
+	}
+	return wide;
+}
+
+static Status
+run_one_tree(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	bool unused;
+	return pack_widest(ctx, p->in->topo, p->in->ask, &p->in->bound->rate, out, &unused);
+}
+
+static bool
+serves_rooted(const struct portfolio *p)
+{
+	return is_large_rooted(p->in);
+}
+
+static Status
+run_rooted(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_rooted(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
+}
+
+/* Of thousands of servers with one GPU each the search takes long, and finds none. */
+static bool
+serves_unequal(const struct portfolio *p)
+{
+	bool alone = work_is_long(work_edges(p->in)) && p->in->topo->n_nodes == p->in->topo->n_ranks;
+	return is_large(p->in) && !alone;
+}
+
+/* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
+static Status
+find_turned(Ctx *ctx, const struct portfolio *p, bool slots, Packing **out)
+{
+	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, slots, out));
+	if (*out)
+		TRY(plan_turn(ctx, p->in->topo, *out, out));
+	return *out ? portfolio_make_shallower(ctx, p, out) : OK;
+}
+
+/* Of trees of one length hardly below the bound that are not deep those that take less time are better. */
+static void
+keep_slots(struct portfolio *p, Packing *slots, Packing **best)
+{
+	const Planning *in = p->in;
+	const double hardly = 1 - frac_double(HARDLY);
+	bool shallow = plan_is_shallow(in, slots, hardly, p->work);
+	bool less = shallow && *best && plan_takes_less(in, slots, *best, PLAN_SAME_TIME, p->work);
+	bool first = shallow && !plan_is_shallow(in, *best, hardly, p->work);
+	p->close |= less || first;
+	if (less || first || plan_better(in, slots, *best, p->work))
+		*best = slots;
+}
+
+static Status
+run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Packing *lower, *turned = NULL, *slots = NULL, *even = NULL;
+	Bound proof = *in->bound;
+	TRY(pack_unequal(ctx, in->topo, in->ask->coll, in->bound, out, &lower));
+	p->whole = *out;
+	*out = *out ? *out : lower;
+	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
+	if (in->ask->coll != ALLREDUCE)
+		return OK;
+	portfolio_note_rate(p, *out);
+	if (!proof.reached)
+		TRY(find_turned(ctx, p, false, &turned));
+	portfolio_note_rate(p, turned);
+	*out = plan_better(in, turned, *out, p->work) ? turned : *out;
+	if (!proof.reached || plan_is_slow(in, *out, p->work))
+		TRY(find_turned(ctx, p, true, &slots));
+	keep_slots(p, slots, out);
+	if (!proof.reached && !p->close)
+		TRY(pack_unequal_even(ctx, in->topo, in->bound, &even));
+	portfolio_note_rate(p, even);
+	if (plan_better(in, even, *out, p->work)) {
+		*out = even;
+		keep_slots(p, slots, out);
+	}
+	return OK;
+}
+
+/* Servers that share no network have a tree without a hop between some of them; what is at the bound then takes
+ * minutes over many ranks. Of thousands of servers with one GPU each the search takes half a minute, and finds none. */
+static bool
+serves_places(const struct portfolio *p)
+{
+	bool apart = work_is_long(work_flows(p->in)) && work_is_long(work_program(p->in));
+	bool alone = work_is_long(work_edges(p->in)) && p->in->topo->n_nodes == p->in->topo->n_ranks;
+	return is_large(p->in) && p->in->ask->coll == ALLREDUCE && (p->best || apart) && !p->close && !alone;
+}
+
+static Status
+run_places(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_cluster_few(ctx, p->in->topo, p->in->ask, out);
+}
+
+static bool
+serves_two_level(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_large(in) && work_is_long(work_flows(in)) && !topo_active(in->topo)
+	    && in->topo->n_nodes < in->topo->n_ranks && !p->close
+	    && (is_large_rooted(in) || (work_is_long(work_program(in)) && !portfolio_is_at(p, NEAR)));
+}
+
+static Status
+run_two_level(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_two_level(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
+}
+
+/* Where it takes long over direct links, flows take no longer, and are at the bound. */
+static bool
+serves_greedy(const struct portfolio *p)
+{
+	return is_large_rooted(p->in) && !(is_direct(p->in) && work_is_long(work_edges(p->in)));
+}
+
+static Status
+run_greedy(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_greedy(ctx, p->in->topo, p->in->bound, p->in->ask, portfolio_is_at(p, 1) ? p->best : NULL, out);
+}
+
+/* An alltoall for which a linear program, with a row for each orbit of pairs, takes seconds to hours, and whose optimal
+ * basis is too large to be solved exactly. */
+static bool
+serves_paths(const struct portfolio *p)
+{
+	return p->in->ask->coll == ALLTOALL && is_large(p->in)
+	    && collective_demands(ALLTOALL, p->in->topo->n_ranks) / LIMIT_LP_BASIS >= p->in->sym->size;
+}
+
+static Status
+run_paths(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_paths(ctx, p->in->topo, NULL, out, &p->proof);
+}
+
+/* No trees of an allgather or reducescatter are less deep. */
+static bool
+serves_balanced(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_large(in) && is_direct(in) && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER);
+}
+
+static Status
+run_balanced(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Symmetry *none;
+	TRY(topo_symmetry(ctx, p->in->topo, -1, SYMMETRY_NONE, &none));
+	return pack_balanced(ctx, p->in->topo, none, p->in->ask->coll, p->in->bound, true, out);
+}
+
+/* The linear program takes longer where many trees cost the same, and ends with more trees. Few trees over servers at
+ * the bound stay: shallower ones are hundreds. */
+static bool
+has_long_program(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	bool paths = p->planned && in->ask->coll == ALLTOALL;
+	return is_large(in) && !paths && !p->close && !(portfolio_over_servers(p) && p->whole)
+	    && work_flows(in) < work_program(in);
+}
+
+static bool
+is_irregular(const struct portfolio *p)
+{
+	bool done = portfolio_is_at(p, 1) && !p->planned;
+	return has_long_program(p) && !done;
+}
+
+/* Trees of an allgather are less deep: each starts at its root. */
+static bool
+is_turned(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_irregular(p) && in->ask->coll == ALLREDUCE && !topo_active(in->topo)
+	    && (int64_t)in->topo->n_ranks * in->topo->n_ranks <= LIMIT_TREE_EDGES / 2;
+}
+
+static bool
+serves_turned(const struct portfolio *p)
+{
+	return is_turned(p) && is_direct(p->in);
+}
+
+/* Flows of an allreduce itself take long, or were deep. */
+static bool
+serves_long_turned(const struct portfolio *p)
+{
+	return is_turned(p) && !is_direct(p->in) && work_is_long(work_flows(p->in));
+}
+
+static bool
+serves_deep_turned(const struct portfolio *p)
+{
+	return is_turned(p) && !is_direct(p->in) && !work_is_long(work_flows(p->in))
+	    && (!p->best || pack_depth(p->best, p->work) > PLAN_SHALLOW);
+}
+
+/* Trees of an allgather, turned back: at the bound where that is half of the allgather's. */
+static Status
+run_turned(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Topology *topo = p->in->topo;
+	Ask ask = *p->in->ask;
+	Packing *gather, *less = NULL;
+	Bound bound;
+	Frac twice;
+	ask.coll = ALLGATHER;
+	TRY(bound_compute(ctx, topo, p->in->sym, ALLGATHER, -1, &bound));
+	if (!frac_mul(p->in->bound->rate, (Frac){ 2, 1 }, &twice) || frac_cmp(bound.rate, twice) < 0)
+		return OK;
+	TRY(pack_branchings(ctx, topo, &bound, &ask, &gather));
+	if (gather)
+		TRY(pack_shallower(ctx, topo, gather, &less));
+	return gather ? plan_turn(ctx, topo, less ? less : gather, out) : OK;
+}
+
+/* Do links of ranks alone have the bound? Each tree of an allreduce takes as many as it has edges, both ways. */
+static bool
+is_of_ranks(const Planning *in)
+{
+	const Topology *topo = in->topo;
+	double all = 0;
+	for (int i = 0; i < topo->first_out[topo->n_ranks]; i++)
+		all += (double)topo->link[topo->out[i]].capacity;
+	return all / 2 / (topo->n_ranks - 1) <= frac_double(in->bound->rate) * (1 + RATE_ROUNDING);
+}
+
+/* An allgather's trees are less deep, but more. */
+static bool
+serves_children(const struct portfolio *p)
+{
+	return is_irregular(p) && p->in->ask->coll == ALLREDUCE && !is_direct(p->in) && !is_turned(p)
+	    && is_of_ranks(p->in);
+}
+
+static bool
+serves_parents(const struct portfolio *p)
+{
+	const Ask *ask = p->in->ask;
+	return is_irregular(p) && ask->coll == ALLREDUCE && !topo_active(p->in->topo)
+	    && (is_direct(p->in) || is_of_ranks(p->in));
+}
+
+/* Behind switches trees that are slow are left to flows of a simple rate, which have a few. */
+static Status
+find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
+{
+	const Planning *in = p->in;
+	Ask ask = *in->ask;
+	Frac rate, units;
+	*out = NULL;
+	ask.tolerance = tolerance;
+	if (!branchings_rate(in->topo, in->bound, &ask, &rate)
+	    || !frac_div(rate, (Frac){ topo_link_unit(in->topo), 1 }, &units)
+	    || (units.num > LIGHT_UNITS && !is_direct(in)))
+		return OK;
+	return pack_parents(ctx, in->topo, rate, out);
+}
+
+/* At the bound. Where flows would take long, and trees at the bound are slow, as some have a small part of the rate,
+ * also hardly below it, of fewer units, which more often find room: instead, where they are slow for sure. */
+static Status
+run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	bool choice = in->ask->tolerance.num == 0 && work_is_long(work_flows(in));
+	Packing *simple = NULL;
+	Frac units;
+	bool light = choice && frac_div(in->bound->rate, (Frac){ topo_link_unit(in->topo), 1 }, &units)
+	    && units.num > LIGHT_UNITS;
+	if (light)
+		TRY(find_parents(ctx, p, HARDLY, &simple));
+	if (!simple)
+		TRY(find_parents(ctx, p, in->ask->tolerance, out));
+	if (choice && !light && plan_is_slow(in, *out, p->work))
+		TRY(find_parents(ctx, p, HARDLY, &simple));
+	if (simple && (!*out || plan_takes_less(in, simple, *out, PLAN_SAME_TIME, p->work)))
+		*out = simple;
+	return OK;
+}
+
+/* Trees at the bound would be many, and some of so little weight that a message of 64 MiB takes three times as long. */
+static Status
+run_children(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Ask ask = *p->in->ask;
+	if (frac_cmp(ask.tolerance, SIMPLE) < 0)
+		ask.tolerance = SIMPLE;
+	return pack_children(ctx, p->in->topo, p->in->bound, &ask, out);
+}
+
+static bool
+serves_flows(const struct portfolio *p)
+{
+	return is_irregular(p) && is_direct(p->in);
+}
+
+static bool
+serves_switch_flows(const struct portfolio *p)
+{
+	return is_irregular(p) && !is_direct(p->in);
+}
+
+static Status
+run_flows(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	return pack_branchings(ctx, p->in->topo, p->in->bound, p->in->ask, out);
+}
+
+/* Servers of one GPU each, in networks of any shape. Over direct links shortest paths come before, which are the least
+ * deep. */
+static bool
+serves_homes(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return is_large(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
+	    && in->topo->n_nodes == in->topo->n_ranks && work_homes(in) < work_program(in)
+	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER
+	    || (in->ask->coll == ALLREDUCE && !is_direct(in)));
+}
+
+/* An allreduce has the trees of an allgather that is twice as fast, turned back. */
+static Status
+run_homes(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	const int n = in->topo->n_ranks;
+	const bool both = in->ask->coll == ALLREDUCE;
+	Packing *trees = NULL;
+	Frac rate;
+	if (frac_mul(in->bound->rate, (Frac){ both ? 2 : 1, n }, &rate))
+		TRY(pack_by_homes(ctx, in->topo, both ? ALLGATHER : in->ask->coll, rate, true, &trees));
+	if (!both || !trees)
+		return *out = trees, OK;
+	TRY(portfolio_make_shallower(ctx, p, &trees));
+	return plan_turn(ctx, in->topo, trees, out);
+}
+
+/* Leaf switches and a spine, mostly: over one network, or rails, trees of fewer hops were tried before. Where symmetry
+ * makes the linear program short, that has fewer trees. */
+static bool
+serves_enter_once(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	const Collective coll = in->ask->coll;
+	return is_large(in) && !is_direct(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
+	    && work_entries(in) < work_program(in)
+	    && (coll == ALLGATHER || coll == REDUCESCATTER || coll == ALLREDUCE);
+}
+
+/* Of this part of the bound. */
+static Status
+enter_once(Ctx *ctx, const Planning *in, Frac part, bool late, Packing **out)
+{
+	Frac rate;
+	if (!frac_div(part, (Frac){ collective_shares(in->ask->coll, in->topo->n_ranks), 1 }, &rate)
+	    || !frac_mul(in->bound->rate, rate, &rate))
+		return OK;
+	return pack_enter_once(ctx, in->topo, in->ask->coll, rate, late, true, out);
+}
+
+/* At the bound, or hardly below it: other trees there are much deeper. Where an allgather is twice as fast as an
+ * allreduce, that has its trees, turned back, which are less deep. */
+static Status
+run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	const int n = in->topo->n_ranks;
+	Packing *gather = NULL;
+	Frac rate, hardly;
+	if (in->ask->coll == ALLREDUCE && frac_div(in->bound->rate, (Frac){ n, 2 }, &rate))
+		TRY(pack_enter_once(ctx, in->topo, ALLGATHER, rate, false, true, &gather));
+	if (gather)
+		TRY(plan_turn(ctx, in->topo, gather, out));
+	if (!*out)
+		TRY(enter_once(ctx, in, FRAC_ONE, false, out));
+	if (!*out && frac_sub(FRAC_ONE, HARDLY, &hardly))
+		TRY(enter_once(ctx, in, hardly, true, out));
+	p->close |= *out != NULL;
+	return OK;
+}
+
+/* At the bound an allreduce often has more trees than ranks, which take minutes, and more edges than a schedule may
+ * have. The simplest rate near it, as that of two whole links, has a few. */
+static bool
+serves_simple(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	return serves_switch_flows(p) && in->ask->coll == ALLREDUCE && in->ask->tolerance.num == 0
+	    && work_is_long(work_flows(in));
+}
+
+static Status
+run_simple(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	Ask ask = *p->in->ask;
+	ask.tolerance = SIMPLE;
+	return pack_branchings(ctx, p->in->topo, p->in->bound, &ask, out);
+}
+
+/* Such programs often end soon with a root, or for an allreduce behind switches; not where each step is long. With a
+ * root and not many ranks they are many, but less deep than a few of a greedy choice. */
+static bool
+serves_soon(const struct portfolio *p)
+{
+	const Planning *in = p->in;
+	bool again = has_long_program(p) && is_large_rooted(in) && in->topo->n_ranks <= AGAIN_RANKS;
+	return (is_irregular(p) || again) && !work_is_long(work_steps(in))
+	    && (collective_rooted(in->ask->coll) || (in->ask->coll == ALLREDUCE && !is_direct(in)));
+}
+
+static Status
+run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	bool late = ctx->late, cut_short = ctx->cut_short;
+	Packing *pack;
+	Bound found;
+	if (late)
+		return OK;
+	ctx->pivots = portfolio_is_at(p, 1) ? AGAIN_PIVOTS : WORK_SOON_PIVOTS;
+	TRY(plan_programs(ctx, in->topo, in->sym, in->bound, in->ask, &pack, &found));
+	bool spent = ctx->pivots <= 1;
+	ctx->pivots = 0;
+	if (spent) {
+		ctx->late = late;
+		ctx->cut_short = cut_short;
+		return OK;
+	}
+	if (!is_irregular(p)) {
+		TRY(portfolio_make_shallower(ctx, p, &pack));
+		pack = plan_takes_less(in, pack, p->best, AGAIN_GAIN, p->work) ? pack : NULL;
+	}
+	*out = pack;
+	p->proof = pack ? found : p->proof;
+	return OK;
+}
+
+/* Over servers it would have no fewer edges than whole trees. */
+static bool
+serves_programs(const struct portfolio *p)
+{
+	bool enough = portfolio_is_at(p, ENOUGH) && work_programs(p->in) > MINUTES;
+	return !p->planned && !p->close && !enough && !(portfolio_over_servers(p) && p->whole);
+}
+
+/* Where it is too large, the best so far does. */
+static Status
+run_programs(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Bound found = p->proof;
+	Status status = plan_programs(ctx, in->topo, in->sym, in->bound, in->ask, out, &found);
+	if (status != OK && (status != LIMIT || !p->best))
+		return status;
+	ctx->error.status = OK;
+	*out = status == OK ? *out : NULL;
+	p->proof = status == OK ? found : p->proof;
+	return OK;
+}
+
+/* An allreduce, by trees that are deeper than two hops. */
+static bool
+serves_one_hop(const struct portfolio *p)
+{
+	const Ask *ask = p->in->ask;
+	return ask->coll == ALLREDUCE && ask->packing == PACKING_EXACT && ask->minimise && !ask->tolerance.num
+	    && onehop_is_even_mesh(p->in->topo) && portfolio_is_at(p, 1) && pack_depth(p->best, p->work) > 2;
+}
+
+/* A star of each rank: more trees than the fewest, but none that waits for what another rank passes on. */
+static Status
+run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Bound proof = p->proof;
+	Packing *pack;
+	Frac unused;
+	TRY(pack_family(ctx, in->topo, in->sym, in->bound, &onehop_family, in->ask, &pack, &proof, &unused));
+	if (!pack || !plan_takes_less(in, pack, p->best, ONE_HOP_GAIN, p->work))
+		return OK;
+	pack->fewer = p->best;
+	*out = pack;
+	return OK;
+}
+
+static const struct packer packers[] = {
+	{ "one tree", "widest.c", serves_one_tree, work_searches, BEST_EFFORT, false, false, false, run_one_tree },
+	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_rooted, BEST_EFFORT, false,
+	    false, false, run_rooted },
+	{ "unequal servers", "unequal.c", serves_unequal, work_edges, BEST_EFFORT, false, true, false, run_unequal },
+	{ "places", "few_trees.c", serves_places, work_edges, BEST_EFFORT, false, true, false, run_places },
+	{ "greedy", "greedy.c", serves_greedy, work_edges, BEST_EFFORT, true, false, false, run_greedy },
+	{ "homes entered once", "by_homes.c", serves_homes, work_homes, BEST_EFFORT, false, false, true, run_homes },
+	{ "servers entered once", "enter_once.c", serves_enter_once, work_entries, BEST_EFFORT, false, false, true,
+	    run_enter_once },
+	{ "two levels", "two_level.c", serves_two_level, work_levels, BEST_EFFORT, false, true, false, run_two_level },
+	{ "paths", "alltoall.c", serves_paths, work_paths, BEST_EFFORT, false, false, true, run_paths },
+	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, BEST_EFFORT, false, false, true,
+	    run_balanced },
+	{ "children", "Senior 1951; children.c", serves_children, work_searches, BEST_EFFORT, false, false, true,
+	    run_children },
+	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, work_searches, BEST_EFFORT, false,
+	    false, true, run_parents },
+	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, work_flows,
+	    BEST_EFFORT, false, false, true, run_turned },
+	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, work_flows, BEST_EFFORT, false,
+	    false, true, run_flows },
+	{ "linear program, few steps", "programs.c", serves_soon, work_steps, OPTIMAL, true, false, true, run_soon },
+	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
+	    serves_long_turned, work_flows, BEST_EFFORT, false, false, true, run_turned },
+	{ "flows through switches of a simple rate", "Bang-Jensen, Frank and Jackson 1995", serves_simple, work_flows,
+	    BEST_EFFORT, false, false, true, run_simple },
+	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, work_flows, BEST_EFFORT,
+	    false, false, true, run_flows },
+	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
+	    serves_deep_turned, work_flows, BEST_EFFORT, true, false, true, run_turned },
+	{ "linear program", "Blink 3.2; programs.c", serves_programs, work_programs, OPTIMAL, false, false, true,
+	    run_programs },
+	{ "one hop", "Blink 3.5; onehop.c", serves_one_hop, work_program, BEST_EFFORT, true, false, true, run_one_hop },
+};
+
+const struct packer *
+packer_row(size_t i)
+{
+	return i < sizeof packers / sizeof *packers ? &packers[i] : NULL;
+}

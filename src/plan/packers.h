@@ -1,0 +1,54 @@
+/* The packers of trees of any kind, a table: which jobs each serves, and what it has to know of those that ran before.
+ * portfolio.c runs them. */
+#ifndef BLINK_PLAN_PACKERS_H
+#define BLINK_PLAN_PACKERS_H
+
+#include "plan/plan.h"
+
+typedef enum {
+	BEST_EFFORT,	/* at any rate */
+	OPTIMAL		/* no trees have a higher rate */
+} Promise;
+
+/* What is known when a packer's turn comes. */
+struct portfolio {
+	const Planning *in;
+	Packing *best;		/* NULL: none yet */
+	double rate;		/* the highest of all that were found: that of the best, or hardly more */
+	const struct packer *by;	/* that made it */
+	Bound proof;		/* the bound, or a lower one that a linear program proves */
+	bool optimal;		/* best is */
+	bool over_servers;	/* trees over servers were found */
+	bool whole;		/* of those, that no others have fewer edges */
+	bool close;		/* best is hardly below the bound, and not deep */
+	bool planned;		/* by a packer after which a linear program is of no use */
+	int n_ran;
+	int *work;
+};
+
+struct packer {
+	const char *name, *source;
+	bool (*serves)(const struct portfolio *p);
+	double (*work)(const Planning *in);	/* estimated, s */
+	Promise promise;
+	bool refines;		/* may have better trees at the rate of the bound, too */
+	bool over_servers, ends;	/* its trees: portfolio's over_servers; planned */
+	Status (*pack)(Ctx *ctx, struct portfolio *p, Packing **out);
+};
+
+/* Row i of the table, in the order in which they run; NULL: there are no more. */
+const struct packer *packer_row(size_t i);
+
+/* Is the highest rate so far this part of the bound? */
+bool portfolio_is_at(const struct portfolio *p, double part);
+
+/* Are there trees over servers, and at a fair rate? */
+bool portfolio_over_servers(const struct portfolio *p);
+
+/* pack: found by a packer; or NULL. */
+void portfolio_note_rate(struct portfolio *p, const Packing *pack);
+
+/* Trees exchange edges, whoever packed them, unless others have a higher rate. *pack: or NULL. */
+Status portfolio_make_shallower(Ctx *ctx, const struct portfolio *p, Packing **pack);
+
+#endif
