@@ -5,11 +5,6 @@
 
 #include "plan/plan.h"
 
-typedef enum {
-	BEST_EFFORT,	/* at any rate */
-	OPTIMAL		/* no trees have a higher rate */
-} Promise;
-
 /* What is known when a packer's turn comes. */
 struct portfolio {
 	const Planning *in;
@@ -26,13 +21,19 @@ struct portfolio {
 	int *work;
 };
 
+/* Traits. */
+enum {
+	OPTIMAL = 1,		/* no trees have a higher rate than its */
+	REFINES = 2,		/* it may have better trees at the rate of the bound, too */
+	OVER_SERVERS = 4,	/* its trees are trees over servers */
+	ENDS = 8		/* with its trees a linear program is of no use: portfolio's planned */
+};
+
 struct packer {
 	const char *name, *source;
 	bool (*serves)(const struct portfolio *p);
 	double (*work)(const Planning *in);	/* estimated, s */
-	Promise promise;
-	bool refines;		/* may have better trees at the rate of the bound, too */
-	bool over_servers, ends;	/* its trees: portfolio's over_servers; planned */
+	int traits;		/* of those above */
 	Status (*pack)(Ctx *ctx, struct portfolio *p, Packing **out);
 };
 

@@ -29,9 +29,9 @@ run_packer(Ctx *ctx, struct portfolio *p, const struct packer *row)
 	TRY(row->pack(ctx, p, &pack));
 	TRY(portfolio_make_shallower(ctx, p, &pack));
 	p->n_ran++;
-	p->over_servers |= pack && row->over_servers;
-	p->planned |= pack && row->ends;
-	p->optimal |= pack && row->promise == OPTIMAL;
+	p->over_servers |= pack && row->traits & OVER_SERVERS;
+	p->planned |= pack && row->traits & ENDS;
+	p->optimal |= pack && row->traits & OPTIMAL;
 	const char *better = pack == p->best ? NULL : plan_better(p->in, pack, p->best, p->work);
 	log_packer(ctx, p, row, pack, work_seconds() - start, better);
 	p->by = better ? row : p->by;
@@ -47,9 +47,10 @@ run_packers(Ctx *ctx, struct portfolio *p, bool long_ones)
 	const struct packer *row;
 	for (size_t i = 0; (row = packer_row(i)); i++) {
 		bool done = p->optimal || portfolio_is_at(p, 1);
-		bool skips = long_ones && (p->planned || (portfolio_over_servers(p) && !row->over_servers));
-		if (work_is_long(row->work(p->in)) == long_ones && !skips && (!done || (row->refines && !long_ones))
-		    && row->serves(p))
+		bool refines = row->traits & REFINES && !long_ones;
+		bool over_servers = row->traits & OVER_SERVERS;
+		bool skips = long_ones && (p->planned || (portfolio_over_servers(p) && !over_servers));
+		if (work_is_long(row->work(p->in)) == long_ones && !skips && (!done || refines) && row->serves(p))
 			TRY(run_packer(ctx, p, row));
 	}
 	return OK;
