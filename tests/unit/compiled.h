@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "compile.h"
 #include "format/format.h"
+#include "topology/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,6 +42,25 @@ synthetic_machine(Ctx *ctx, const char *line)
 	Text text = { 0 };
 	must(ctx, synthetic_write(ctx, line, &text));
 	return machine_of(ctx, line, &text);
+}
+
+/* All GPUs that are left of it. lost: as --without. */
+__attribute__((unused)) static const Topology *
+machine_without(Ctx *ctx, const char *line, const char *lost)
+{
+	const Topology *whole = synthetic_machine(ctx, line);
+	const int *now;
+	Topology *left, *topo;
+	JobLinks links;
+	Loss *loss;
+	int n, *gpu;
+	must(ctx, topo_losses(ctx, whole, lost, &loss, &n));
+	must(ctx, topo_without(ctx, whole, loss, n, &left, &now));
+	must(ctx, NEW(ctx, gpu, left->n_ranks));
+	for (int r = 0; r < left->n_ranks; r++)
+		gpu[r] = r;
+	must(ctx, topo_of_job(ctx, left, gpu, left->n_ranks, 0, ROUTES_ANY, false, &links, &topo));
+	return topo;
 }
 
 /* As `blinkc compile -c ... -g ...` makes it: the text of the file, and what is read from it. */

@@ -275,17 +275,8 @@ costs_alike(Ctx *ctx, const Topology *topo, const Symmetry *sym)
 static const Topology *
 machine_that_lost(Ctx *ctx, const char *line, const char *lost, int stay, Collective coll, Symmetry **sym)
 {
-	Topology *topo;
-	const int *left;
-	Loss *loss;
-	JobLinks links;
-	int n, gpu[64], stays = 0;
-	const Topology *whole = synthetic_machine(ctx, line);
-	must(ctx, topo_losses(ctx, whole, lost, &loss, &n));
-	must(ctx, topo_without(ctx, whole, loss, n, &topo, &left));
-	for (int r = 0; r < topo->n_ranks; r++)
-		gpu[r] = r;
-	must(ctx, topo_of_job(ctx, topo, gpu, topo->n_ranks, 0, ROUTES_ANY, false, &links, &topo));
+	const Topology *topo = machine_without(ctx, line, lost);
+	int stays = 0;
 	must(ctx, topo_symmetry(ctx, topo, -1, SYMMETRY_WHOLE_SERVERS, sym));
 	for (int r = 0; r < topo->n_ranks; r++)
 		stays += !symmetry_moves(*sym, r);

@@ -2,11 +2,10 @@
  * rate and bound are near those of the linear program, each rank's part is the same of both forms, both give the same
  * bytes, and what is valid after random changes is so as a list, with the same rate. Prints TAP. Arguments: seed,
  * changes of each schedule. */
-#include "equal.h"
+#include "changed_trees.h"
 #include "graph/graph.h"
 #include "plan/pack/alltoall/alltoall.h"
 #include "plan/plan.h"
-#include "schedule/in_trees.h"
 #include "topology/topology.h"
 
 static void
@@ -15,62 +14,7 @@ ok(bool good, const char *what, const char *line)
 	printf("%s %s: %s\n", good ? "ok" : "not ok", line, what);
 }
 
-/* All GPUs that are left. */
-static const Topology *
-machine_without(Ctx *ctx, const char *line, const char *lost)
-{
-	const Topology *whole = synthetic_machine(ctx, line);
-	const int *now;
-	Topology *left, *topo;
-	JobLinks links;
-	Loss *loss;
-	int n, *gpu;
-	must(ctx, topo_losses(ctx, whole, lost, &loss, &n));
-	must(ctx, topo_without(ctx, whole, loss, n, &left, &now));
-	must(ctx, NEW(ctx, gpu, left->n_ranks));
-	for (int r = 0; r < left->n_ranks; r++)
-		gpu[r] = r;
-	must(ctx, topo_of_job(ctx, left, gpu, left->n_ranks, 0, ROUTES_ANY, false, &links, &topo));
-	return topo;
-}
-
 /* ---- random changes ---- */
-
-struct counts {
-	int refused, valid;
-	bool agree;
-};
-
-static Schedule *
-copy(Ctx *ctx, const Schedule *in)
-{
-	Schedule *out;
-	InTree *tree;
-	must(ctx, NEW(ctx, out, 1));
-	must(ctx, NEW(ctx, tree, in->n_in_trees + 1));
-	*out = *in;
-	for (int t = 0; t < in->n_in_trees; t++) {
-		int *link;
-		tree[t] = in->in_tree[t];
-		must(ctx, NEW(ctx, link, tree[t].n_links + 1));
-		memcpy(link, tree[t].link, (size_t)tree[t].n_links * sizeof *link);
-		tree[t].link = link;
-	}
-	out->in_tree = tree;
-	return out;
-}
-
-/* The tree in two halves. */
-static void
-halve(Schedule *sched, InTree *all, int t)
-{
-	memmove(&all[t + 1], &all[t], (size_t)(sched->n_in_trees - t) * sizeof *all);
-	sched->n_in_trees++;
-	frac_mul(all[t].length, (Frac){ 1, 2 }, &all[t].length);
-	all[t + 1].length = all[t].length;
-	frac_add(all[t].offset, all[t].length, &all[t + 1].offset);
-	all[t + 1].n_links = 0;
-}
 
 static void
 change(Schedule *sched)
@@ -104,30 +48,6 @@ change(Schedule *sched)
 			link[i] = topo->out[first + below(topo->first_out[v + 1] - first)];
 	}
 	}
-}
-
-static void
-try_change(const Schedule *from, struct counts *counts)
-{
-	Ctx ctx;
-	ctx_init(&ctx);
-	Schedule *sched = copy(&ctx, from), *all;
-	change(sched);
-	if (sched_check(&ctx, "x", sched) != OK) {
-		counts->refused++;
-	} else {
-		Frac compact, listed;
-		counts->valid++;
-		must(&ctx, sched_expand(&ctx, "x", sched, &all));
-		must(&ctx, sched_achieved(&ctx, "x", sched, &compact));
-		must(&ctx, sched_achieved(&ctx, "x", all, &listed));
-		all->stated_achieved = frac_double(listed) / 1e9;
-		bool valid = sched_verify(&ctx, "x", all) == OK;
-		if (!valid || frac_cmp(compact, listed) != 0)
-			printf("# listed: %s, %g of %g\n", ctx.error.text, frac_double(compact), frac_double(listed));
-		counts->agree = counts->agree && valid && frac_cmp(compact, listed) == 0;
-	}
-	ctx_free(&ctx);
 }
 
 /* ---- tests ---- */
@@ -193,7 +113,7 @@ test(const char *line, const char *lost, double least, int changes, struct count
 	must(&ctx, sched_expand(&ctx, "x", other, &all));
 	ok(sched_verify(&ctx, "x", all) == OK && same_programs(&ctx, other, all), "and so is its list there", line);
 	for (int i = 0; i < changes; i++)
-		try_change(read, counts);
+		try_change(read, change, counts);
 	text_free(&text);
 	ctx_free(&ctx);
 }

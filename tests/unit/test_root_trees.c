@@ -2,8 +2,7 @@
  * what is made of a planned list has the loads, the rate, the depth and the latency of that list, its own list has the
  * same edges, each rank's part is the same of both forms, and both give the same bytes. After random changes what is
  * valid is so as a list, with the same rate. Prints TAP. Arguments: seed, changes of each schedule, times 20. */
-#include "equal.h"
-#include "schedule/in_trees.h"
+#include "changed_trees.h"
 
 static void
 ok(bool good, const char *what, const char *line, Collective coll)
@@ -82,46 +81,6 @@ from_list(Ctx *ctx, const Schedule *list)
 
 /* ---- random changes ---- */
 
-struct counts {
-	int refused, valid;
-	bool agree;
-};
-
-static Schedule *
-copy(Ctx *ctx, const Schedule *in)
-{
-	Schedule *out;
-	InTree *tree;
-	Edge *edge;
-	must(ctx, NEW(ctx, out, 1));
-	must(ctx, NEW(ctx, tree, in->n_in_trees + 1));
-	must(ctx, NEW(ctx, edge, in->n_edges));
-	*out = *in;
-	memcpy(edge, in->edge, (size_t)in->n_edges * sizeof *edge);
-	for (int t = 0; t < in->n_in_trees; t++) {
-		int *number;
-		tree[t] = in->in_tree[t];
-		must(ctx, NEW(ctx, number, tree[t].n_links + 1));
-		memcpy(number, tree[t].link, (size_t)tree[t].n_links * sizeof *number);
-		tree[t].link = number;
-	}
-	out->in_tree = tree;
-	out->edge = edge;
-	return out;
-}
-
-/* The tree in two halves. */
-static void
-halve(Schedule *sched, InTree *all, int t)
-{
-	memmove(&all[t + 1], &all[t], (size_t)(sched->n_in_trees - t) * sizeof *all);
-	sched->n_in_trees++;
-	frac_mul(all[t].length, (Frac){ 1, 2 }, &all[t].length);
-	all[t + 1].length = all[t].length;
-	frac_add(all[t].offset, all[t].length, &all[t + 1].offset);
-	all[t + 1].n_links = 0;
-}
-
 /* Another edge of the same rank: often a tree again. */
 static int
 other_edge(const Schedule *sched, int e)
@@ -134,7 +93,7 @@ other_edge(const Schedule *sched, int e)
 }
 
 static void
-change(Schedule *sched)
+change_once(Schedule *sched)
 {
 	InTree *all = (InTree *)sched->in_tree;
 	Edge *edge = (Edge *)&sched->edge[below(sched->n_edges)];
@@ -168,28 +127,10 @@ change(Schedule *sched)
 }
 
 static void
-try_change(const Schedule *from, struct counts *counts)
+change(Schedule *sched)
 {
-	Ctx ctx;
-	ctx_init(&ctx);
-	Schedule *sched = copy(&ctx, from), *all;
 	for (int i = below(3); i >= 0; i--)
-		change(sched);
-	if (sched_check(&ctx, "x", sched) != OK) {
-		counts->refused++;
-	} else {
-		Frac compact, listed;
-		counts->valid++;
-		must(&ctx, sched_expand(&ctx, "x", sched, &all));
-		must(&ctx, sched_achieved(&ctx, "x", sched, &compact));
-		must(&ctx, sched_achieved(&ctx, "x", all, &listed));
-		all->stated_achieved = frac_double(listed) / 1e9;
-		bool valid = sched_verify(&ctx, "x", all) == OK;
-		if (!valid || frac_cmp(compact, listed) != 0)
-			printf("# listed: %s, %g of %g\n", ctx.error.text, frac_double(compact), frac_double(listed));
-		counts->agree = counts->agree && valid && frac_cmp(compact, listed) == 0;
-	}
-	ctx_free(&ctx);
+		change_once(sched);
 }
 
 /* ---- tests ---- */
@@ -257,7 +198,7 @@ test(const char *line, Collective coll, int changes, struct counts *counts)
 	ok(sched_verify(&ctx, "x", all) == OK && same_programs(&ctx, other, all), "and so is its list there", line,
 	    coll);
 	for (int i = 0; i < changes; i++)
-		try_change(read, counts);
+		try_change(read, change, counts);
 	text_free(&text);
 	text_free(&again);
 	ctx_free(&ctx);
