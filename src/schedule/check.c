@@ -313,7 +313,7 @@ by_ends_and_links(const void *a, const void *b)
 	return (s > t) - (s < t);
 }
 
-/* The table of edges: each by itself, no switch shares any, and no two alike. */
+/* The table of edges: each goes from a rank to a rank through no other, and no two have the same links. */
 static Status
 check_table(const struct checking *c)
 {
