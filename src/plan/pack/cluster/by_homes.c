@@ -21,8 +21,7 @@ enum {
 	MOST_CELLS = 3 << 23,	/* trees times homes */
 	AHEAD = 4,		/* trees by which links into homes may be used faster than in the mean */
 	MOST_LIFTS = 8,
-	MORE_HOPS = 1,		/* than the least depth of all trees */
-	HOP_NS = 50
+	MORE_HOPS = 1		/* than the least depth of all trees */
 };
 
 /* ---- what there is ---- */
@@ -231,7 +230,7 @@ first_trees(struct by_homes *s, bool *good)
 			if (net->first[h] + k >= net->first[h + 1])
 				continue;
 			*good = find_hops(s, h) == net->n_homes
-			    && !out_of_time(s->ctx, (int64_t)HOP_NS * net->n_routes);
+			    && !out_of_time(s->ctx, (int64_t)BY_HOMES_HOP_NS * net->n_routes);
 			if (!*good)
 				return OK;
 			TRY(new_tree(s, net->member[net->first[h] + k], s->m, &tree));

@@ -6,8 +6,7 @@
 enum {
 	MOST_SWEEPS = 64,
 	MOST_LOOKS = 1 << 28,	/* at routes, for chains of moves */
-	MOST_FAILED = 3,	/* chains of moves, one after the other, that are not found or in their own way */
-	HOP_NS = 50
+	MOST_FAILED = 3		/* chains of moves, one after the other, that are not found or in their own way */
 };
 
 /* ---- routes ---- */
@@ -99,7 +98,7 @@ static int64_t
 sweep(struct by_homes *s)
 {
 	int64_t moved = 0;
-	for (int t = 0; t < s->n_trees && !out_of_time(s->ctx, (int64_t)HOP_NS * s->net.n_homes); t++) {
+	for (int t = 0; t < s->n_trees && !out_of_time(s->ctx, (int64_t)BY_HOMES_HOP_NS * s->net.n_homes); t++) {
 		struct home_tree *tree = &s->tree[t];
 		for (int h = 0; h < s->net.n_homes; h++) {
 			int now = tree->enter[h];
@@ -313,7 +312,7 @@ bool
 by_homes_lift(struct by_homes *s, int most)
 {
 	bool lifted = false;
-	for (int t = 0; t < s->n_trees && !out_of_time(s->ctx, (int64_t)HOP_NS * s->net.n_homes); t++) {
+	for (int t = 0; t < s->n_trees && !out_of_time(s->ctx, (int64_t)BY_HOMES_HOP_NS * s->net.n_homes); t++) {
 		struct home_tree *tree = &s->tree[t];
 		measure(s, tree);
 		if (s->depth[s->queue[s->net.n_homes - 1]] <= most)

@@ -4,6 +4,10 @@
 
 #include "plan/pack/cluster/home_network.h"
 
+enum {
+	BY_HOMES_HOP_NS = 50	/* about what a look at a hop, or at a route, takes */
+};
+
 /* A tree over homes, of a root. */
 struct home_tree {
 	int root;		/* rank */
