@@ -91,7 +91,7 @@ keep_compact(struct library *lib, struct part *part, const char *path, const cha
 {
 	Schedule *sched = part->of.sched;
 	*kept = lib->n_ranks == sched->topo->n_ranks && !sched_is_list(sched)
-	    && sched_verify(&part->ctx, path, sched) == OK
+	    && sched_verify_read(&part->ctx, path, sched) == OK
 	    && sched_project(&part->own, sched, lib->rank, &part->of.prog) == OK;
 	if (*kept)
 		digest_of(data, size, part->of.digest);

@@ -135,11 +135,14 @@ Status certificate_check(Ctx *ctx, const char *label, const Topology *topo, Coll
 
 /* Replay the data movement exactly, as multisets of contributions per rank and segment, and hold the result, the
  * rate, the bound and its certificate against what the file states (schedule-format.md, "What must hold").
- * What takes little comes first, and prices last. Sets sched->bound.rate.
+ * What takes little comes first, and prices last. Sets sched->achieved and sched->bound.rate.
  * Fails: UNVERIFIED, naming the first tree, rank or link that is wrong; LIMIT past LIMIT_VERIFY_STEPS.
  * Cost: the number of links of all edges and of ranks in all `to`, and a sort of the trees; what the certificate
  * takes. */
 Status sched_verify(Ctx *ctx, const char *label, Schedule *sched);
+
+/* The same of a schedule that passes sched_check, and whose rate is known, as readers leave it. */
+Status sched_verify_read(Ctx *ctx, const char *label, Schedule *sched);
 
 /* The same of a schedule whose trees come one by one, and need not stay: after verify_begin its segments are appended,
  * and verify_tree sees number t before the next; when it has returned, the edges may be forgotten. All other members

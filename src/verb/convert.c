@@ -14,8 +14,7 @@ convert_form(Ctx *ctx, const Options *opt, const char *format, const char *label
 	Schedule *sched;
 	Text out = { 0 };
 	bool compact = strcmp(format, SCHEDULE_COMPACT) == 0;
-	TRY(sched_read_compact(ctx, label, in->data, in->size, &sched));
-	TRY(sched_verify(ctx, label, sched));
+	TRY(sched_read_verified(ctx, label, in->data, in->size, &sched));
 	if (compact && sched_is_list(sched))
 		TRY(compile_compact(ctx, label, sched, &sched));
 	else if (!compact && !sched_is_list(sched))

@@ -207,8 +207,7 @@ show_text(Ctx *ctx, const char *format, const char *label, const Text *in, const
 {
 	Schedule *sched;
 	const char *line;
-	TRY(sched_read_compact(ctx, label, in->data, in->size, &sched));
-	TRY(sched_verify(ctx, label, sched));
+	TRY(sched_read_verified(ctx, label, in->data, in->size, &sched));
 	TRY(list_trees(ctx, label, &sched));
 	if (entry)
 		TRY(rename_gpus(ctx, label, index, entry, sched));

@@ -246,7 +246,7 @@ sched_read_verified(Ctx *ctx, const char *label, const char *data, size_t size, 
 		return OK;
 	}
 	TRY(sched_read_compact(ctx, label, data, size, out));
-	return sched_verify(ctx, label, *out);
+	return sched_verify_read(ctx, label, *out);
 }
 
 Status

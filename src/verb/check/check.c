@@ -153,8 +153,7 @@ check_schedule(Ctx *ctx, const struct check *check, int i, const Text *in)
 	struct result *result = &check->result[i];
 	Schedule *sched;
 	Match match;
-	TRY(sched_read_compact(ctx, "", in->data, in->size, &sched));
-	TRY(sched_verify(ctx, "", sched));
+	TRY(sched_read_verified(ctx, "", in->data, in->size, &sched));
 	if (check->machine)
 		TRY(check_machine(ctx, check, i, sched, &match));
 	if (check->verbose && item->named >= 0)

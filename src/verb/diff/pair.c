@@ -24,8 +24,7 @@ read_valid(struct loaded *file, const char *path)
 	Ctx *ctx = &file->ctx;
 	if (index_file_name(path))
 		return index_read(ctx, path, file->in.data, file->in.size, &file->index);
-	TRY(sched_read_compact(ctx, path, file->in.data, file->in.size, &file->sched));
-	TRY(sched_verify(ctx, path, file->sched));
+	TRY(sched_read_verified(ctx, path, file->in.data, file->in.size, &file->sched));
 	return sched_depth(ctx, file->sched, &file->depth);
 }
 
