@@ -433,6 +433,31 @@ check_oriented(int machine, bool direct)
 	ctx_free(&ctx);
 }
 
+/* Weights of an allreduce are halves of a byte/s where capacities have no unit but 1: beyond 2^PACKING_BITS there is no
+ * packing, and no error. */
+static void
+check_weights(int64_t capacity, bool fits)
+{
+	static struct machine m;
+	const Ask ask = { .coll = ALLREDUCE, .root = -1, .packing = PACKING_EXACT };
+	Symmetry *none;
+	Packing *pack = NULL;
+	Bound bound;
+	Ctx ctx;
+	ctx_init(&ctx);
+	clear(&m, 3, 0);
+	join_both(&m, 0, 1, 1);
+	join_both(&m, 1, 2, 1);
+	for (int l = 0; l < m.topo.n_links; l++)
+		m.link[l].capacity = capacity + l / 2;
+	if (topo_index(&ctx, &m.topo) != OK || bound_of(&ctx, &m, ALLREDUCE, -1, &none, &bound) != OK)
+		exit(1);
+	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && (pack != NULL) == fits, -1, ALLREDUCE, fits ? "weights up to 2^50 have a packing" : "larger ones have none");
+	if (pack)
+		check_allreduce(&m, -1, &bound, pack);
+	ctx_free(&ctx);
+}
+
 /* Each rank has one link, to one of some switches, which another joins with half of what they have, or a little more;
  * or with less, which limits trees. */
 static Status
@@ -543,6 +568,8 @@ main(void)
 		check_oriented(machine, machine % 2);
 	for (int machine = 0; machine < machines; machine++)
 		check_children(machine);
+	check_weights((INT64_C(1) << (PACKING_BITS - 1)) - 1, true);
+	check_weights((INT64_C(1) << (PACKING_BITS - 1)) + 1, false);
 	ok(reached > machines / 10 && missed_pairs <= reached / 6, -1, ALLREDUCE, "few pairs at the bound are missed");
 	ok(near_trees < exact_trees * 9 / 10, -1, ALLREDUCE, "a tolerance makes trees fewer");
 	ok(less_deep < deep * 19 / 20, -1, BROADCAST, "exchanges make trees less deep");
