@@ -452,7 +452,8 @@ check_weights(int64_t capacity, bool fits)
 		m.link[l].capacity = capacity + l / 2;
 	if (topo_index(&ctx, &m.topo) != OK || bound_of(&ctx, &m, ALLREDUCE, -1, &none, &bound) != OK)
 		exit(1);
-	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && (pack != NULL) == fits, -1, ALLREDUCE, fits ? "weights up to 2^50 have a packing" : "larger ones have none");
+	ok(pack_branchings(&ctx, &m.topo, &bound, &ask, &pack) == OK && (pack != NULL) == fits, -1, ALLREDUCE,
+	    fits ? "weights up to 2^50 have a packing" : "larger ones have none");
 	if (pack)
 		check_allreduce(&m, -1, &bound, pack);
 	ctx_free(&ctx);
