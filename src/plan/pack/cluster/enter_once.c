@@ -63,7 +63,7 @@ count_entries(struct grower *g, int v)
 		if (c < 0)
 			g->entered[s] = true;
 		for (int k = 0; c >= 0 && k < net->n_below[c]; k++) {
-			s = net->server[net->rank[net->at[c] + k]];
+			s = net->server[net->way[net->at[c] + k]];
 			fresh |= !g->entered[s];
 			g->entered[s] = true;
 		}
@@ -94,18 +94,18 @@ add_arc(const struct grower *g, int arc, int *link)
 {
 	int n = 0;
 	for (int l = arc; l >= 0; l = g->net.next[l])
-		link[n++] = l;
+		link[n++] = g->net.link[l];
 	return n;
 }
 
-/* From a vertex down to a rank. */
+/* From a vertex down to v. */
 static int
-add_down(const struct grower *g, const int *arcs, int top, int rank, int *link)
+add_down(const struct grower *g, const int *arcs, int top, int v, int *link)
 {
-	if (rank == top)
+	if (v == top)
 		return 0;
-	int n = add_down(g, arcs, top, g->net.above[rank], link);
-	return n + add_arc(g, arcs[rank], link + n);
+	int n = add_down(g, arcs, top, g->net.above[v], link);
+	return n + add_arc(g, arcs[v], link + n);
 }
 
 /* Links of a hop, as data pass them, or back. Returns how many. */
@@ -135,6 +135,7 @@ static Status
 list_edges(struct grower *g, int t, bool back, int *links, Edge *out)
 {
 	int at = 0, *link;
+	const int *rank_of = g->net.rank_of;
 	bool turned = g->into != back;
 	for (int i = 0; i < g->n - 1; i++)
 		at += add_links(g, &g->hops[t][i], back, links + at);
@@ -142,8 +143,8 @@ list_edges(struct grower *g, int t, bool back, int *links, Edge *out)
 	memcpy(link, links, (size_t)at * sizeof *link);
 	for (int i = 0; i < g->n - 1; i++) {
 		const struct hop *hop = &g->hops[t][i];
-		int n = add_links(g, hop, back, links);
-		out[i] = (Edge){ turned ? hop->dst : hop->src, turned ? hop->src : hop->dst, n, link };
+		int n = add_links(g, hop, back, links), src = rank_of[hop->src], dst = rank_of[hop->dst];
+		out[i] = (Edge){ turned ? dst : src, turned ? src : dst, n, link };
 		link += n;
 	}
 	return OK;
@@ -163,14 +164,29 @@ sort_trees(struct grower *g, int **first, int **next)
 	return OK;
 }
 
-/* number[hop->dst] of each hop of a tree: that of its edge. at: numbers of edges, by the ranks of their hops; 0: it has
- * none yet, else one more. *good: there are few enough edges. */
+/* Ranks, then further ways. */
+static size_t
+number_of(const struct grower *g, int way)
+{
+	return (size_t)(way < g->n ? way : way - g->net.topo->n_vertices + g->n);
+}
+
+static size_t
+count_ways(const struct grower *g)
+{
+	return number_of(g, g->net.n_ways);
+}
+
+/* number[dst] of each hop of a tree: that of its edge. at: numbers of edges, by the ways of their hops; 0: it has none
+ * yet, else one more. *good: there are few enough edges. */
 static Status
 number_edges(struct grower *g, int t, int *at, int *links, int *number, Packing *pack, bool *good)
 {
+	const int *rank_of = g->net.rank_of;
 	for (int i = 0; i < g->n - 1; i++) {
 		const struct hop *hop = &g->hops[t][i];
-		int *of = &at[(size_t)hop->src * (size_t)g->n + (size_t)hop->dst];
+		int *of = &at[number_of(g, hop->src) * count_ways(g) + number_of(g, hop->dst)];
+		int src = rank_of[hop->src], dst = rank_of[hop->dst];
 		if (*of == 0) {
 			int n = add_links(g, hop, false, links), *link;
 			*good = pack->n_edges < LIMIT_TREE_EDGES;
@@ -178,11 +194,10 @@ number_edges(struct grower *g, int t, int *at, int *links, int *number, Packing 
 				return OK;
 			TRY(NEW(g->ctx, link, n));
 			memcpy(link, links, (size_t)n * sizeof *link);
-			pack->edge[pack->n_edges++] = (Edge){ g->into ? hop->dst : hop->src,
-				g->into ? hop->src : hop->dst, n, link };
+			pack->edge[pack->n_edges++] = (Edge){ g->into ? dst : src, g->into ? src : dst, n, link };
 			*of = pack->n_edges;
 		}
-		number[hop->dst] = *of - 1;
+		number[dst] = *of - 1;
 	}
 	return OK;
 }
@@ -198,7 +213,7 @@ number_trees(struct grower *g, int units, Packing **out)
 	Frac length;
 	bool good = true;
 	TRY(sort_trees(g, &first, &next));
-	TRY(TEMP(g->ctx, at, (size_t)g->n * (size_t)g->n));
+	TRY(TEMP(g->ctx, at, count_ways(g) * count_ways(g)));
 	TRY(TEMP_EACH(g->ctx, g->n, now, last));
 	TRY(NEW(g->ctx, pack, 1));
 	TRY(NEW(g->ctx, pack->edge, LIMIT_TREE_EDGES));
@@ -289,40 +304,36 @@ has_others(const struct grower *g, int v, int server)
 {
 	const TreeNetwork *net = &g->net;
 	for (int i = 0; i < net->n_below[v]; i++)
-		if (net->server[net->rank[net->at[v] + i]] != server)
+		if (net->server[net->way[net->at[v] + i]] != server)
 			return true;
 	return false;
 }
 
-/* The last vertex of a rank's way up that has no other server below. */
+/* The first vertex of a way up that has other servers below; -1. */
 static int
-edge_of(const struct grower *g, int rank)
+outside_of(const struct grower *g, int way)
 {
-	int v = rank;
-	while (g->net.above[v] >= 0 && !has_others(g, g->net.above[v], g->net.server[rank]))
+	int v = g->net.above[way];
+	while (v >= 0 && !has_others(g, v, g->net.server[way]))
 		v = g->net.above[v];
 	return v;
 }
 
-/* Units of all ways out of a server: where ranks share one, no more than that has. */
+/* Units of all ways out of a server: those of ways that share links, one after the other. */
 static int64_t
-ways_of(const struct grower *g, int server)
+ways_of(struct grower *g, int server, int64_t *units)
 {
 	const TreeNetwork *net = &g->net;
 	int64_t all = 0;
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
-		int edge = edge_of(g, net->member[i]);
-		int64_t sum = 0, most = net->above[edge] < 0 ? 0 : entering_left(g, net->rise, edge, net->above[edge]);
-		bool first = true;
-		for (int k = net->first[server]; k < net->first[server + 1] && sum < most; k++) {
-			int r = net->member[k];
-			if (!entering_is_below(g, r, edge))
-				continue;
-			int64_t left = r == edge ? most : entering_left(g, net->rise, r, edge);
-			first &= k >= i;
-			sum += left < most ? left : most;
-		}
-		all += first ? sum < most ? sum : most : 0;
+		int w = net->member[i], top = outside_of(g, w);
+		units[i] = top < 0 ? 0 : entering_left(g, net->rise, w, top);
+		entering_use(g, net->rise, w, top < 0 ? w : top, units[i]);
+		all += units[i];
+	}
+	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
+		int w = net->member[i], top = outside_of(g, w);
+		entering_use(g, net->rise, w, top < 0 ? w : top, -units[i]);
 	}
 	return all;
 }
@@ -343,7 +354,7 @@ share_units(struct grower *g, int64_t units)
 	for (int64_t s = 0, sum = 0; s < net->n_servers; s++) {
 		sum += more[s];
 		int64_t now = all > 0 ? (int64_t)((Wide)units * sum / all) - given : 0;
-		int n = net->first[s + 1] - net->first[s];
+		int n = net->end[s] - net->first[s];
 		for (int i = 0; i < n; i++)
 			g->own[net->member[net->first[s] + i]] = now / n + (i < now % n);
 		given += now;
@@ -356,6 +367,8 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 {
 	const Topology *topo = g->net.topo;
 	const TreeNetwork *net = &g->net;
+	int64_t *used;
+	TRY(TEMP(g->ctx, used, count_ways(g)));
 	TRY(TEMP_EACH(g->ctx, g->n, g->own, g->needs, g->times, g->holds, g->depth, g->holder, g->held, g->hop));
 	TRY(TEMP(g->ctx, g->left, topo->n_links));
 	TRY(TEMP_EACH(g->ctx, net->n_servers, g->entered, g->pool));
@@ -366,7 +379,7 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	for (int r = 0; r < g->n; r++)
 		g->own[r] = units;
 	for (int s = 0; s < net->n_servers; s++)
-		g->pool[s] = ways_of(g, s);
+		g->pool[s] = ways_of(g, s, used);
 	if (g->both)
 		TRY(share_units(g, units));
 	TRY(count_times(g));
@@ -380,7 +393,7 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 		n = 0;
 		for (int s = 0; *good && s < net->n_servers; s++) {
 			int at = net->first[s] + k;
-			if (at >= net->first[s + 1])
+			if (at >= net->end[s])
 				continue;
 			n++;
 			if (g->own[net->member[at]] > 0)

@@ -7,21 +7,21 @@
 /* ---- links ---- */
 
 int64_t
-entering_left(const struct grower *g, const int *arcs, int rank, int top)
+entering_left(const struct grower *g, const int *arcs, int way, int top)
 {
 	int64_t least = INT64_MAX;
-	for (int v = rank; v != top; v = g->net.above[v])
+	for (int v = way; v != top; v = g->net.above[v])
 		for (int l = arcs[v]; l >= 0; l = g->net.next[l])
-			least = g->left[l] < least ? g->left[l] : least;
+			least = g->left[g->net.link[l]] < least ? g->left[g->net.link[l]] : least;
 	return least;
 }
 
-static void
-use_up(struct grower *g, const int *arcs, int rank, int top, int64_t units)
+void
+entering_use(struct grower *g, const int *arcs, int way, int top, int64_t units)
 {
-	for (int v = rank; v != top; v = g->net.above[v])
+	for (int v = way; v != top; v = g->net.above[v])
 		for (int l = arcs[v]; l >= 0; l = g->net.next[l])
-			g->left[l] -= units;
+			g->left[g->net.link[l]] -= units;
 }
 
 int
@@ -38,19 +38,25 @@ entering_meet(const struct grower *g, int a, int b)
 }
 
 bool
-entering_is_below(const struct grower *g, int rank, int v)
+entering_is_below(const struct grower *g, int way, int v)
 {
-	int place = g->net.place[rank];
+	int place = g->net.place[way];
 	return place >= g->net.at[v] && place < g->net.at[v] + g->net.n_below[v];
 }
 
-/* Units of its links up to a vertex that a rank may use for trees of other roots. Each later tree of an allreduce has
- * to enter the server, too, over the same links. */
+/* Units of a way up to a vertex that its rank may use for trees of other roots. Each later tree of an allreduce has to
+ * enter the server, too, over the same links. */
 static int64_t
-spare(const struct grower *g, int rank, int top)
+spare(const struct grower *g, int way, int top)
 {
-	int s = g->net.server[rank];
-	int64_t left = entering_left(g, g->net.rise, rank, top) - (rank == g->root ? 0 : g->needs[rank]);
+	int rank = g->net.rank_of[way], s = g->net.server[way];
+	int64_t needs = rank == g->root ? 0 : g->needs[rank], left = entering_left(g, g->net.rise, way, top);
+	if (way == rank)
+		left -= needs;
+	else if (g->net.rise[rank] >= 0) {
+		int64_t first = g->left[g->net.rise[rank]] - needs;
+		left = first < left ? first : left;
+	}
 	int64_t pool = g->both ? g->pool[s] - g->ahead : left;
 	return left < pool ? left : pool;
 }
@@ -66,8 +72,8 @@ use_one_way(struct grower *g, const struct hop *hop, bool back, int64_t units)
 		return;
 	}
 	int top = entering_meet(g, src, dst);
-	use_up(g, net->rise, src, top, units);
-	use_up(g, net->fall, dst, top, units);
+	entering_use(g, net->rise, src, top, units);
+	entering_use(g, net->fall, dst, top, units);
 }
 
 static void
@@ -86,9 +92,10 @@ use(struct grower *g, const struct hop *hop, int64_t units)
 static void
 add_hop(struct grower *g, int src, int dst, bool inside)
 {
+	const int *rank_of = g->net.rank_of;
 	struct hop *hop = &g->hop[g->n_hops++];
 	*hop = (struct hop){ src, dst, inside };
-	g->depth[dst] = g->depth[src] + 1;
+	g->depth[rank_of[dst]] = g->depth[rank_of[src]] + 1;
 	use(g, hop, g->weight);
 }
 
@@ -105,9 +112,9 @@ static bool
 has_room_inside(const struct grower *g, int rank)
 {
 	const TreeNetwork *net = &g->net;
-	int s = net->server[rank], n = net->first[s + 1] - net->first[s];
+	int s = net->server[rank], n = net->end[s] - net->first[s];
 	bool room = n == 1 || g->left[net->to_switch[rank]] >= (n - 1) * g->weight;
-	for (int i = net->first[s]; room && i < net->first[s + 1]; i++)
+	for (int i = net->first[s]; room && i < net->end[s]; i++)
 		room = net->member[i] == rank || g->left[net->from_switch[net->member[i]]] >= g->weight;
 	return room;
 }
@@ -119,7 +126,7 @@ fill_server(struct grower *g, int rank)
 	int s = net->server[rank];
 	g->entered[s] = true;
 	hold(g, rank);
-	for (int i = net->first[s]; i < net->first[s + 1]; i++)
+	for (int i = net->first[s]; i < net->end[s]; i++)
 		if (net->member[i] != rank) {
 			add_hop(g, rank, net->member[i], true);
 			hold(g, net->member[i]);
@@ -128,7 +135,7 @@ fill_server(struct grower *g, int rank)
 
 /* ---- a tree ---- */
 
-/* The rank of a server by which a tree enters it from a vertex; -1: none has room. */
+/* The way by which a tree enters a server from a vertex; -1: none has room. */
 static int
 entry_of(const struct grower *g, int server, int top)
 {
@@ -136,10 +143,10 @@ entry_of(const struct grower *g, int server, int top)
 	int best = -1;
 	int64_t most = g->weight - 1;
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
-		int r = net->member[i];
-		int64_t left = entering_is_below(g, r, top) ? entering_left(g, net->fall, r, top) : -1;
-		if (left > most && has_room_inside(g, r)) {
-			best = r;
+		int w = net->member[i];
+		int64_t left = entering_is_below(g, w, top) ? entering_left(g, net->fall, w, top) : -1;
+		if (left > most && has_room_inside(g, net->rank_of[w])) {
+			best = w;
 			most = left;
 		}
 	}
@@ -157,7 +164,7 @@ spare_of_server(const struct grower *g, int server, int top)
 	return sum;
 }
 
-/* By which rank a group is entered from a vertex; -1: none. */
+/* By which way a group is entered from a vertex; -1: none. */
 static int
 choose_entry(const struct grower *g, const Group *group, int top)
 {
@@ -167,14 +174,14 @@ choose_entry(const struct grower *g, const Group *group, int top)
 	if (group->child < 0)
 		return entry_of(g, group->server, top);
 	for (int i = 0, last = -1; i < net->n_below[group->child]; i++) {
-		int s = net->server[net->rank[net->at[group->child] + i]];
+		int s = net->server[net->way[net->at[group->child] + i]];
 		if (s == last || g->entered[s])
 			continue;
 		last = s;
-		int r = entry_of(g, s, top);
-		int64_t sum = r < 0 ? 0 : spare_of_server(g, s, group->child);
-		if (r >= 0 && (best < 0 || sum > most)) {
-			best = r;
+		int w = entry_of(g, s, top);
+		int64_t sum = w < 0 ? 0 : spare_of_server(g, s, group->child);
+		if (w >= 0 && (best < 0 || sum > most)) {
+			best = w;
 			most = sum;
 		}
 	}
@@ -187,7 +194,7 @@ worse(const struct grower *g, int rank)
 	return g->deep * g->depth[rank] * g->weight;
 }
 
-/* Of the first n holders below a vertex one with much to spare that is not deep; -1: none has enough. */
+/* Of the ways of the first n holders to a vertex one with much to spare that is not deep; -1: none has enough. */
 static int
 choose_among(const struct grower *g, int n, int top)
 {
@@ -195,12 +202,13 @@ choose_among(const struct grower *g, int n, int top)
 	int best = -1;
 	int64_t most = INT64_MIN;
 	for (int i = 0; i < net->n_below[top]; i++) {
-		int r = net->rank[net->at[top] + i];
+		int w = net->way[net->at[top] + i], r = net->rank_of[w];
 		if (!g->holds[r] || g->held[r] >= n)
 			continue;
-		int64_t left = spare(g, r, top), worth = left - worse(g, r);
-		if (left >= g->weight && (worth > most || (worth == most && g->held[r] < g->held[best]))) {
-			best = r;
+		int64_t left = spare(g, w, top), worth = left - worse(g, r);
+		bool earlier = worth == most && g->held[r] < g->held[net->rank_of[best]];
+		if (left >= g->weight && (worth > most || earlier)) {
+			best = w;
 			most = worth;
 		}
 	}
@@ -224,19 +232,19 @@ is_entered(const struct grower *g, const Group *group)
 	if (group->child < 0)
 		return g->entered[group->server];
 	for (int i = 0; i < net->n_below[group->child]; i++)
-		if (g->holds[net->rank[net->at[group->child] + i]])
+		if (g->holds[net->rank_of[net->way[net->at[group->child] + i]]])
 			return true;
 	return false;
 }
 
-/* Units left of the ways down to all ranks below a vertex. */
+/* Units left of the ways down from a vertex. */
 static int64_t
 left_below(const struct grower *g, int v)
 {
 	const TreeNetwork *net = &g->net;
 	int64_t sum = 0;
 	for (int i = 0; i < net->n_below[v]; i++)
-		sum += g->left[net->fall[net->rank[net->at[v] + i]]];
+		sum += g->left[net->link[net->fall[net->way[net->at[v] + i]]]];
 	return sum;
 }
 
@@ -280,7 +288,7 @@ spread(struct grower *g, int v)
 		if (from < 0)
 			continue;
 		add_hop(g, from, to, false);
-		fill_server(g, to);
+		fill_server(g, net->rank_of[to]);
 	}
 	turn = take_turns(g, v, true, &n_groups);
 	for (int i = 0; i < n_groups; i++)
@@ -288,31 +296,32 @@ spread(struct grower *g, int v)
 			spread(g, net->group[turn[i].group].child);
 }
 
-/* Like that, of all holders from which a way has room to a rank; where none has enough to spare, one that has least too
- * little. -1: none. *left: the least of its way down. */
+/* Like that, of all ways of holders that have room to a way down; where none has enough to spare, one that has least
+ * too little. -1: none. *left: the least of the way down. */
 static int
-find_sender(const struct grower *g, int rank, int64_t *left)
+find_sender(const struct grower *g, int to, int64_t *left)
 {
 	const TreeNetwork *net = &g->net;
 	int best = -1;
 	int64_t most = 0;
-	for (int k = 0; k < g->n_holders; k++) {
-		int r = g->holder[k], top = entering_meet(g, r, rank);
-		if (top < 0 || entering_left(g, net->rise, r, top) < g->weight
-		    || entering_left(g, net->fall, rank, top) < g->weight)
-			continue;
-		int64_t has = spare(g, r, top);
-		has = has >= g->weight ? has - worse(g, r) : has - INT32_MAX * g->weight;
-		if (best < 0 || has > most) {
-			best = r;
-			most = has;
-			*left = entering_left(g, net->fall, rank, top);
+	for (int k = 0; k < g->n_holders; k++)
+		for (int w = g->holder[k]; w >= 0; w = net->more[w]) {
+			int top = entering_meet(g, w, to);
+			if (top < 0 || entering_left(g, net->rise, w, top) < g->weight
+			    || entering_left(g, net->fall, to, top) < g->weight)
+				continue;
+			int64_t has = spare(g, w, top), less = worse(g, g->holder[k]);
+			has = has >= g->weight ? has - less : has - INT32_MAX * g->weight;
+			if (best < 0 || has > most) {
+				best = w;
+				most = has;
+				*left = entering_left(g, net->fall, to, top);
+			}
 		}
-	}
 	return best;
 }
 
-/* A server that was left out, from any holder, by the rank that has most left. */
+/* A server that was left out, from any holder, by the way that has most left. */
 static bool
 enter_late(struct grower *g, int server)
 {
@@ -320,17 +329,17 @@ enter_late(struct grower *g, int server)
 	int src = -1, dst = -1;
 	int64_t most = -1, left = 0;
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
-		int r = net->member[i], from = has_room_inside(g, r) ? find_sender(g, r, &left) : -1;
+		int w = net->member[i], from = has_room_inside(g, net->rank_of[w]) ? find_sender(g, w, &left) : -1;
 		if (from >= 0 && left > most) {
 			most = left;
 			src = from;
-			dst = r;
+			dst = w;
 		}
 	}
 	if (src < 0)
 		return false;
 	add_hop(g, src, dst, false);
-	fill_server(g, dst);
+	fill_server(g, net->rank_of[dst]);
 	return true;
 }
 

@@ -5,7 +5,7 @@
 #include "plan/pack/cluster/tree_network.h"
 
 struct hop {
-	int src, dst;
+	int src, dst;		/* ways */
 	bool inside;		/* by the switch of their server */
 };
 
@@ -46,13 +46,16 @@ struct grower {
 	int n_trees, most;
 };
 
-/* Units left of the links from a rank up to a vertex above it, or down from there: the least. arcs: rise or fall. */
-int64_t entering_left(const struct grower *g, const int *arcs, int rank, int top);
+/* Units left of the links of a way up to a vertex above it, or down from there: the least. arcs: rise or fall. */
+int64_t entering_left(const struct grower *g, const int *arcs, int way, int top);
 
-/* The nearest vertex above two ranks; -1: they are in different networks. */
+/* All of them are used, as they would be by data. */
+void entering_use(struct grower *g, const int *arcs, int way, int top, int64_t units);
+
+/* The nearest vertex above two ways; -1: they are in different networks. */
 int entering_meet(const struct grower *g, int a, int b);
 
-bool entering_is_below(const struct grower *g, int rank, int v);
+bool entering_is_below(const struct grower *g, int way, int v);
 
 /* A tree of this root and weight, in g->hop. False: some server is not entered, and nothing is used. */
 bool entering_grow(struct grower *g, int root, int64_t weight);
