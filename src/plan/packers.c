@@ -479,23 +479,40 @@ enter_once(Ctx *ctx, const Planning *in, Frac part, bool late, Packing **out)
 	return pack_enter_once(ctx, in->topo, in->ask->coll, rate, late, true, out);
 }
 
-/* At the bound, or hardly below it: other trees there are much deeper. Where an allgather is twice as fast as an
- * allreduce, that has its trees, turned back, which are less deep. */
+/* An allreduce by an allgather's trees, turned back, which are less deep; instead of *out, where they are better. */
+static Status
+enter_once_turned(Ctx *ctx, const struct portfolio *p, Frac part, Packing **out)
+{
+	const Planning *in = p->in;
+	Packing *trees = NULL;
+	Frac rate;
+	if (frac_mul(part, (Frac){ 2, 1 }, &rate) && frac_mul(in->bound->rate, rate, &rate))
+		TRY(pack_enter_once_shared(ctx, in->topo, rate, &trees));
+	if (trees)
+		TRY(plan_turn(ctx, in->topo, trees, &trees));
+	*out = plan_better(in, trees, *out, p->work) ? trees : *out;
+	return OK;
+}
+
+/* At the bound, or hardly below it: other trees there are much deeper. */
 static Status
 run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	const Planning *in = p->in;
-	const int n = in->topo->n_ranks;
-	Packing *gather = NULL;
-	Frac rate, hardly;
-	if (in->ask->coll == ALLREDUCE && frac_div(in->bound->rate, (Frac){ n, 2 }, &rate))
-		TRY(pack_enter_once(ctx, in->topo, ALLGATHER, rate, false, true, &gather));
-	if (gather)
-		TRY(plan_turn(ctx, in->topo, gather, out));
+	const bool both = in->ask->coll == ALLREDUCE;
+	Frac hardly, simple;
+	if (!frac_sub(FRAC_ONE, HARDLY, &hardly) || !frac_sub(FRAC_ONE, SIMPLE, &simple))
+		return OK;
+	if (both)
+		TRY(enter_once_turned(ctx, p, FRAC_ONE, out));
 	if (!*out)
 		TRY(enter_once(ctx, in, FRAC_ONE, false, out));
-	if (!*out && frac_sub(FRAC_ONE, HARDLY, &hardly))
+	if (both && plan_is_slow(in, *out, p->work))
+		TRY(enter_once_turned(ctx, p, hardly, out));
+	if (!*out)
 		TRY(enter_once(ctx, in, hardly, true, out));
+	if (both && plan_is_slow(in, *out, p->work))
+		TRY(enter_once_turned(ctx, p, simple, out));
 	p->close |= *out != NULL;
 	return OK;
 }

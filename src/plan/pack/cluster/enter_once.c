@@ -274,21 +274,40 @@ find_loss(const int64_t *capacity, int n, double rate, int k, double most)
 	return worst;
 }
 
-/* The fewest units, of `from` to `to`, by which links lose nothing, or else the least; 0: too many links differ. */
+/* The least of an arc's links, if it is not in the list. */
+static void
+add_capacity(const struct grower *g, int arc, int64_t *capacity, int *n)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t least = INT64_MAX;
+	int at = 0;
+	for (int l = arc; l >= 0; l = net->next[l])
+		least = net->topo->link[net->link[l]].capacity < least ? net->topo->link[net->link[l]].capacity : least;
+	while (at < *n && capacity[at] != least)
+		at++;
+	if (arc < 0 || at < *n || *n > MOST_RATES)
+		return;
+	capacity[(*n)++] = least;
+}
+
+/* The fewest units, of `from` to `to`, by which arcs lose nothing, or else the least; 0: too many arcs differ. */
 static void
 choose_units(const struct grower *g, Frac rate, int from, int to, double most, int *out)
 {
-	const Topology *topo = g->net.topo;
+	const TreeNetwork *net = &g->net;
 	int64_t capacity[MOST_RATES + 1];
 	int n = 0;
 	double least = 1;
-	for (int l = 0; l < topo->n_links && n <= MOST_RATES; l++) {
-		int at = 0;
-		while (at < n && capacity[at] != topo->link[l].capacity)
-			at++;
-		capacity[at] = topo->link[l].capacity;
-		n = at < n ? n : n + 1;
-	}
+	for (int v = 0; v < net->topo->n_vertices; v++)
+		if (net->level[v] >= 0 && net->above[v] >= 0 && net->n_below[v] > 0) {
+			add_capacity(g, net->rise[v], capacity, &n);
+			add_capacity(g, net->fall[v], capacity, &n);
+		}
+	for (int r = 0; r < g->n; r++)
+		if (net->end[net->server[r]] - net->first[net->server[r]] > 1) {
+			add_capacity(g, net->to_switch[r], capacity, &n);
+			add_capacity(g, net->from_switch[r], capacity, &n);
+		}
 	*out = 0;
 	for (int k = from; k <= to && least > 0 && n <= MOST_RATES; k++) {
 		double loss = find_loss(capacity, n, frac_double(rate), k, most);
@@ -319,23 +338,103 @@ outside_of(const struct grower *g, int way)
 	return v;
 }
 
-/* Units of all ways out of a server: those of ways that share links, one after the other. */
+/* Units of all ways out of a server, or into it: those of ways that share links, one after the other. */
 static int64_t
-ways_of(struct grower *g, int server, int64_t *units)
+ways_of(struct grower *g, const int *arcs, int server, int64_t *units)
 {
 	const TreeNetwork *net = &g->net;
 	int64_t all = 0;
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
 		int w = net->member[i], top = outside_of(g, w);
-		units[i] = top < 0 ? 0 : entering_left(g, net->rise, w, top);
-		entering_use(g, net->rise, w, top < 0 ? w : top, units[i]);
+		units[i] = top < 0 ? 0 : entering_left(g, arcs, w, top);
+		entering_use(g, arcs, w, top < 0 ? w : top, units[i]);
 		all += units[i];
 	}
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
 		int w = net->member[i], top = outside_of(g, w);
-		entering_use(g, net->rise, w, top < 0 ? w : top, -units[i]);
+		entering_use(g, arcs, w, top < 0 ? w : top, -units[i]);
 	}
 	return all;
+}
+
+/* What begins in a group is a part of all trees: those that do not enter it. */
+struct shares {
+	int64_t all;		/* units */
+	int64_t *into;		/* of each server: what may enter it */
+};
+
+static int
+count_ranks(const struct grower *g, const Group *group)
+{
+	const TreeNetwork *net = &g->net;
+	int c = group->child, n = 0;
+	if (c < 0)
+		return net->end[group->server] - net->first[group->server];
+	for (int i = net->first_group[c]; i < net->first_group[c + 1]; i++)
+		n += count_ranks(g, &net->group[i]);
+	return n;
+}
+
+/* Units that have to begin in a group, as its links have no room for all trees. */
+static int64_t
+need_of(const struct grower *g, const struct shares *s, const Group *group)
+{
+	const TreeNetwork *net = &g->net;
+	int c = group->child;
+	int64_t need = 0, own = s->all - (c < 0 ? s->into[group->server] : entering_left(g, net->fall, c, net->above[c]));
+	for (int i = c < 0 ? 0 : net->first_group[c]; c >= 0 && i < net->first_group[c + 1]; i++)
+		need += need_of(g, s, &net->group[i]);
+	return own > need ? own : need;
+}
+
+/* Each group gets what it needs, and of the rest a part like that of its ranks. False: there is too little. */
+static bool
+share_among(struct grower *g, const struct shares *s, const Group *group, int n, int64_t units)
+{
+	const TreeNetwork *net = &g->net;
+	int64_t rest = units, given = 0;
+	int ranks = 0, sum = 0;
+	bool good = true;
+	for (int i = 0; i < n; i++) {
+		rest -= need_of(g, s, &group[i]);
+		ranks += count_ranks(g, &group[i]);
+	}
+	good = rest >= 0;
+	for (int i = 0; good && i < n; i++) {
+		int c = group[i].child, r = count_ranks(g, &group[i]);
+		sum += r;
+		int64_t more = (int64_t)((Wide)rest * sum / ranks) - given, all = need_of(g, s, &group[i]) + more;
+		given += more;
+		if (c >= 0)
+			good = share_among(g, s, &net->group[net->first_group[c]],
+			    net->first_group[c + 1] - net->first_group[c], all);
+		for (int k = 0; c < 0 && k < r; k++)
+			g->own[net->member[net->first[group[i].server] + k]] = all / r + (k < all % r);
+	}
+	return good;
+}
+
+/* Of an allreduce's trees of an allgather: so many begin in each server, and below each switch, that the others have
+ * room to enter. On several networks, as rails, that is of servers alone. */
+static Status
+share_roots(struct grower *g, int64_t units, int64_t *used, bool *good)
+{
+	const TreeNetwork *net = &g->net;
+	struct shares s = { .all = units };
+	Group *servers;
+	TRY(TEMP(g->ctx, s.into, net->n_servers));
+	TRY(TEMP(g->ctx, servers, net->n_servers));
+	for (int k = 0; k < net->n_servers; k++) {
+		s.into[k] = ways_of(g, net->fall, k, used);
+		servers[k] = (Group){ -1, k };
+	}
+	int top = net->n_tops == 1 ? net->top[0] : -1;
+	if (top >= 0 && count_ranks(g, &(Group){ top, -1 }) == g->n)
+		*good = share_among(g, &s, &net->group[net->first_group[top]],
+		    net->first_group[top + 1] - net->first_group[top], units);
+	else
+		*good = share_among(g, &s, servers, net->n_servers, units);
+	return OK;
 }
 
 /* Of an allreduce: each server has trees of its own in proportion to what its ways have when all trees entered it once,
@@ -379,9 +478,14 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	for (int r = 0; r < g->n; r++)
 		g->own[r] = units;
 	for (int s = 0; s < net->n_servers; s++)
-		g->pool[s] = ways_of(g, s, used);
+		g->pool[s] = ways_of(g, net->rise, s, used);
+	*good = true;
 	if (g->both)
 		TRY(share_units(g, units));
+	else if (g->shared)
+		TRY(share_roots(g, units, used, good));
+	if (!*good)
+		return OK;
 	TRY(count_times(g));
 	for (int r = 0; r < g->n; r++) {
 		g->ahead += g->own[r];
@@ -412,7 +516,7 @@ pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 	*out = NULL;
 	g->n_trees = 0;
 	g->ahead = 0;
-	choose_units(g, rate, from, to, g->both ? 2 : g->n, &units);
+	choose_units(g, rate, from, to, g->both ? 2 : g->shared ? 1 : g->n, &units);
 	if (units == 0 || !frac_mul(rate, (Frac){ 1, units }, &unit))
 		return OK;
 	TRY(grow_roots(g, rate, units, &good));
@@ -434,28 +538,52 @@ pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *ha
 	return OK;
 }
 
+static Status
+start(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, struct grower *g, bool *serves)
+{
+	int n = topo->n_ranks, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
+	*g = (struct grower){
+		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = n, .listed = listed, .deep = DEEP
+	};
+	int each = g->both ? 2 : 1;
+	g->most = edges / n / each < LIMIT_TREES ? edges / n / each : LIMIT_TREES;
+	*serves = false;
+	if (topo->route || n > LIMIT_PAIR_RANKS || rate.den >> MOST_BITS)
+		return OK;
+	return tree_network(ctx, topo, g->into, &g->net, serves);
+}
+
 Status
 pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct grower g = {
-		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = topo->n_ranks,
-		.listed = listed
-	};
-	int n = g.n, each = g.both ? 2 : 1, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
-	bool is_one;
+	struct grower g;
+	bool serves;
 	*out = NULL;
-	g.most = edges / n / each < LIMIT_TREES ? edges / n / each : LIMIT_TREES;
-	if (topo->route || n > LIMIT_PAIR_RANKS || rate.den >> MOST_BITS)
-		return OK;
-	TRY(tree_network(ctx, topo, g.into, &g.net, &is_one));
-	for (g.deep = DEEP; is_one && !*out && g.deep >= (late ? 0 : DEEP); g.deep -= DEEP) {
+	TRY(start(ctx, topo, coll, rate, listed, &g, &serves));
+	for (; serves && !*out && g.deep >= (late ? 0 : DEEP); g.deep -= DEEP) {
 		if (!g.both)
 			TRY(pack_units(&g, rate, 1, MOST_UNITS, out));
 		/* More units find room more often, but trees of few are slow. */
 		for (int k = late ? FEW_UNITS : LEAST_UNITS; g.both && !*out && k <= FEW_UNITS; k *= 2)
-			TRY(pack_units(&g, rate, k * n, MOST_UNITS * n, out));
+			TRY(pack_units(&g, rate, k * g.n, MOST_UNITS * g.n, out));
 	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+pack_enter_once_shared(Ctx *ctx, const Topology *topo, Frac rate, Packing **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct grower g;
+	bool serves;
+	*out = NULL;
+	TRY(start(ctx, topo, ALLGATHER, rate, true, &g, &serves));
+	g.shared = true;
+	g.most /= 2;
+	for (int k = 1; serves && !*out && k <= FEW_UNITS; k *= 2)
+		TRY(pack_units(&g, rate, k * g.n, MOST_UNITS * g.n, out));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }

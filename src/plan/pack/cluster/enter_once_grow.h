@@ -19,6 +19,7 @@ struct grower {
 	TreeNetwork net;
 	bool into;		/* links are passed the other way */
 	bool both;		/* an allreduce: each way is passed both ways */
+	bool shared;		/* an allgather's trees for one: roots have as many as their links leave to them */
 	bool listed;		/* all trees in a list; else those of each rank by numbers of edges */
 	int deep;		/* DEEP, or 0 */
 	int n;			/* ranks */
