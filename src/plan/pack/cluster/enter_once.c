@@ -381,7 +381,8 @@ need_of(const struct grower *g, const struct shares *s, const Group *group)
 {
 	const TreeNetwork *net = &g->net;
 	int c = group->child;
-	int64_t need = 0, own = s->all - (c < 0 ? s->into[group->server] : entering_left(g, net->fall, c, net->above[c]));
+	int64_t into = c < 0 ? s->into[group->server] : entering_left(g, net->fall, c, net->above[c]);
+	int64_t need = 0, own = s->all - into;
 	for (int i = c < 0 ? 0 : net->first_group[c]; c >= 0 && i < net->first_group[c + 1]; i++)
 		need += need_of(g, s, &net->group[i]);
 	return own > need ? own : need;
@@ -543,7 +544,8 @@ start(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, s
 {
 	int n = topo->n_ranks, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
 	*g = (struct grower){
-		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = n, .listed = listed, .deep = DEEP
+		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = n, .listed = listed,
+		.deep = DEEP
 	};
 	int each = g->both ? 2 : 1;
 	g->most = edges / n / each < LIMIT_TREES ? edges / n / each : LIMIT_TREES;
