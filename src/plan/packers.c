@@ -484,12 +484,14 @@ static Status
 enter_once_turned(Ctx *ctx, const struct portfolio *p, Frac part, Packing **out)
 {
 	const Planning *in = p->in;
-	Packing *trees = NULL;
+	Packing *trees = NULL, *less;
 	Frac rate;
 	if (frac_mul(part, (Frac){ 2, 1 }, &rate) && frac_mul(in->bound->rate, rate, &rate))
 		TRY(pack_enter_once_shared(ctx, in->topo, rate, &trees));
-	if (trees)
-		TRY(plan_turn(ctx, in->topo, trees, &trees));
+	if (trees) {
+		TRY(pack_shallower(ctx, in->topo, trees, &less));
+		TRY(plan_turn(ctx, in->topo, less ? less : trees, &trees));
+	}
 	*out = plan_better(in, trees, *out, p->work) ? trees : *out;
 	return OK;
 }

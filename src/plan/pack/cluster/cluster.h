@@ -57,7 +57,8 @@ Status pack_images_serves(Ctx *ctx, const Topology *topo, const Symmetry *sym, b
 Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed,
     Packing **out);
 /* Trees of an allgather for an allreduce, turned back: of all trees together so many begin in each server, and below
- * each switch, that the others have room to enter. rate: of all together. *out: mostly of 3 to 10 hops; NULL as above. */
+ * each switch, that the others have room to enter. rate: of all together. *out: mostly of 3 to 10 hops; NULL: as
+ * above. */
 Status pack_enter_once_shared(Ctx *ctx, const Topology *topo, Frac rate, Packing **out);
 /* *has: the machine is such a one, and has a switch below another one. */
 Status pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *has);

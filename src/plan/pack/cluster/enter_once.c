@@ -10,7 +10,11 @@
  * its uplink that no tree with that GPU as its root will need. It sends to the GPU with the most capacity left on its
  * downlink, in the server with the most left on its uplinks. So the links of all GPUs fill evenly. A server that no
  * link had capacity for is tried again from all GPUs that hold the data; where that fails, two trees of half the weight
- * take the place of this one. */
+ * take the place of this one.
+ *
+ * An allreduce may have an allgather's trees, turned back, of any roots: of all T units those of a server that T - k may
+ * enter are k at least. So 128 servers with 8 NICs each, one of which lost a GPU, have T = 1024: 127 pass each NIC, and 8
+ * begin in each server, by 8 GPUs or by 7. */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/enter_once_grow.h"
 

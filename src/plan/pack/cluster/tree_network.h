@@ -20,8 +20,8 @@ typedef struct {
 	int *rank_of;		/* of a way: its rank; of a vertex: itself */
 	int *more;		/* of a rank or way: the next way of the same rank; -1 */
 	int n_servers, *server;	/* of each way: its server, which is its rank where no switch of a server has that */
-	int *first, *end;	/* ways of server s: member[first[s]] to member[first[s + 1] - 1]; ranks before end[s] */
-	int *member;
+	int *first, *member;	/* ways of server s: member[first[s]] to member[first[s + 1] - 1] */
+	int *end;		/* of each server: that of its ranks, which come first */
 	int *to_switch, *from_switch;	/* of each rank: links to the switch of its server, and from there; -1 */
 	int *same, *side;	/* of each vertex: itself, or the one that it is a side of; its own other side, -1 */
 	int *link;		/* of each step of an arc: its link; of steps below topo->n_links: themselves */
