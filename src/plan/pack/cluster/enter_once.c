@@ -12,9 +12,9 @@
  * link had capacity for is tried again from all GPUs that hold the data; where that fails, two trees of half the weight
  * take the place of this one.
  *
- * An allreduce may have an allgather's trees, turned back, of any roots: of all T units those of a server that T - k may
- * enter are k at least. So 128 servers with 8 NICs each, one of which lost a GPU, have T = 1024: 127 pass each NIC, and 8
- * begin in each server, by 8 GPUs or by 7. */
+ * An allreduce may have an allgather's trees, turned back, of any roots: of all T units at least k begin in a server
+ * that only T - k may enter. So 128 servers with 8 NICs each, one of which lost a GPU, have T = 1024: 127 pass each
+ * NIC, and 8 begin in each server, by 8 GPUs or by 7. */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/enter_once_grow.h"
 
