@@ -519,6 +519,30 @@ run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
+/* Trees that enter each server once miss the bound where a server's switch is slow beside its ways to others. */
+static bool
+serves_enter_below(const struct portfolio *p)
+{
+	return serves_enter_once(p) && !p->close && !portfolio_is_at(p, NEAR);
+}
+
+/* A little below what switches have room for, or less: the greedy choice finds no room for the last of it. */
+static Status
+run_enter_below(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	enum { LEAST = 512, MOST = 64 };	/* parts of the rate, of which it is one less */
+	const Planning *in = p->in;
+	Frac rate, part;
+	TRY(pack_enter_once_inside(ctx, in->topo, in->ask->coll, &rate));
+	if (rate.num == 0 || frac_cmp(rate, in->bound->rate) >= 0)
+		return OK;
+	for (int less = LEAST; !*out && less >= MOST; less /= 2)
+		if (frac_mul(rate, (Frac){ less - 1, less }, &part) && frac_div(part, in->bound->rate, &part))
+			TRY(in->ask->coll == ALLREDUCE ? enter_once_turned(ctx, p, part, out)
+			    : enter_once(ctx, in, part, true, out));
+	return OK;
+}
+
 /* At the bound an allreduce often has more trees than ranks, which take minutes, and more edges than a schedule may
  * have. The simplest rate near it, as that of two whole links, has a few. */
 static bool
@@ -631,6 +655,8 @@ static const struct packer packers[] = {
 	{ "greedy", "greedy.c", serves_greedy, work_edges, REFINES, run_greedy },
 	{ "homes entered once", "by_homes.c", serves_homes, work_homes, ENDS, run_homes },
 	{ "servers entered once", "enter_once.c", serves_enter_once, work_entries, ENDS, run_enter_once },
+	{ "servers entered once, below the bound", "enter_once.c", serves_enter_below, work_entries, OVER_SERVERS,
+	    run_enter_below },
 	{ "two levels", "two_level.c", serves_two_level, work_levels, OVER_SERVERS, run_two_level },
 	{ "paths", "alltoall.c", serves_paths, work_paths, ENDS, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, ENDS, run_balanced },

@@ -215,6 +215,15 @@ within 10 "319 of 320 GPUs and all NICs, allreduce" "319, depth 8" --synthetic "
 			--without s3/gpu2 -c "$c"
 	done
 }
+# Where the switches of servers have no room for trees that enter them once at the bound, a little below what they have.
+leaves="server:48 gpu:8 switch:150 net:25 leaf:8 oversubscription:3"
+ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, allreduce" "383, depth 8" \
+	--synthetic "$leaves" --without s5/gpu0 -c allreduce
+[ ! "$full" ] || {
+	leaves="server:64 gpu:16 switch:300 net:25 leaf:4 oversubscription:2"
+	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
+		--synthetic "$leaves" --without s5/gpu0 -c allgather
+}
 # Two GPUs share a NIC; on rails leaf switches have the same servers.
 [ ! "$full" ] || {
 	leaves="server:62 gpu:8 switch:300 nic:4@25 pcie:24 leaf:8 oversubscription:2"

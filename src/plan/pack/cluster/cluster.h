@@ -60,6 +60,9 @@ Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rat
  * each switch, that the others have room to enter. rate: of all together. *out: mostly of 3 to 10 hops; NULL: as
  * above. */
 Status pack_enter_once_shared(Ctx *ctx, const Topology *topo, Frac rate, Packing **out);
+/* *rate: of all ranks, the most at which the switches of servers have room for such trees; 0: it is another machine, or
+ * no server has two ranks. */
+Status pack_enter_once_inside(Ctx *ctx, const Topology *topo, Collective coll, Frac *rate);
 /* *has: the machine is such a one, and has a switch below another one. */
 Status pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *has);
 

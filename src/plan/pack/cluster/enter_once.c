@@ -543,6 +543,39 @@ pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, bool *ha
 	return OK;
 }
 
+/* Of all links of a server's ranks to its switch, or, if these have less, from there. */
+static int64_t
+switch_capacity(const TreeNetwork *net, int server)
+{
+	int64_t up = 0, down = 0;
+	for (int i = net->first[server]; i < net->end[server]; i++) {
+		up += net->topo->link[net->to_switch[net->member[i]]].capacity;
+		down += net->topo->link[net->from_switch[net->member[i]]].capacity;
+	}
+	return up < down ? up : down;
+}
+
+Status
+pack_enter_once_inside(Ctx *ctx, const Topology *topo, Collective coll, Frac *rate)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	const int ways = coll == ALLREDUCE ? 2 : 1;
+	TreeNetwork net;
+	bool is_one = false;
+	*rate = FRAC_ZERO;
+	if (!topo->route)
+		TRY(tree_network(ctx, topo, coll == REDUCESCATTER, &net, &is_one));
+	for (int s = 0; is_one && s < net.n_servers; s++) {
+		int hops = (net.end[s] - net.first[s] - 1) * ways;
+		Frac most;
+		if (hops > 0 && frac_make(switch_capacity(&net, s), hops, &most)
+		    && (rate->num == 0 || frac_cmp(most, *rate) < 0))
+			*rate = most;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 static Status
 start(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, struct grower *g, bool *serves)
 {
