@@ -454,6 +454,27 @@ has_room(const struct plan *p)
 	return room >= fair * frac_double(p->rate) * hops;
 }
 
+/* Each GPU of a server receives all but its own block, over its switch or over the uplinks of the server: where these
+ * are fewer than GPUs, at a lower rate than a cut around any of them has. */
+static void
+limit_rate(struct plan *p)
+{
+	const Cluster *c = &p->c;
+	const Side leaf = p->leaf_side;
+	const int n = p->topo->n_ranks;
+	for (int s = 0; s < c->n_servers; s++) {
+		const struct cluster_server *server = &c->server[s];
+		Wide room = (Wide)server->capacity[leaf] * c->unit;
+		Frac most;
+		for (int i = server->first; i < server->first + server->n; i++) {
+			const int *near = leaf == UPLINK_IN ? c->down : c->up;
+			room += near[c->rank[i]] < 0 ? 0 : p->topo->link[near[c->rank[i]]].capacity;
+		}
+		if (frac_make(room * n, (Wide)server->n * (n - 1) * c->unit, &most) && frac_cmp(most, p->rate) < 0)
+			p->rate = most;
+	}
+}
+
 static Status
 plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 {
@@ -464,6 +485,8 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate) && has_room(p);
 	if (!*good)
 		return OK;
+	if (p->copies && p->coll != ALLREDUCE)
+		limit_rate(p);
 	if (p->slots) {
 		TRY(unequal_slot_trees(p, pack, good));
 		return *good ? set_unit(p, bound, pack, good) : OK;
