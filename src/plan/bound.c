@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+enum { LENGTH_RANKS = 256 };	/* with which the cheapest trees of all are found in a tenth of a second */
+
 /* ---- one cut for each rank ---- */
 
 static Status
@@ -169,14 +171,102 @@ server_cuts(Ctx *ctx, const Topology *topo, Flow *f, Collective coll, Bound *bou
 	return OK;
 }
 
+/* ---- what the ranks of a server receive together ---- */
+
+/* Data enter a server, or come from another of its ranks: over these links, each of which gets the length 1, so that a
+ * tree costs what ranks of the server it has to enter. reversed: data pass links the other way. */
+static Status
+mark_server(Ctx *ctx, const Topology *topo, int server, bool reversed, bool *marked, int64_t *capacity)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	bool *inside, grown = true;
+	TRY(TEMP(ctx, inside, topo->n_vertices));
+	for (int r = 0; r < topo->n_ranks; r++)
+		inside[r] = topo->vertex[r].node == server;
+	while (grown) {
+		grown = false;
+		for (int l = 0; l < topo->n_links; l++) {
+			int from = reversed ? topo->link[l].to : topo->link[l].from;
+			int to = reversed ? topo->link[l].from : topo->link[l].to;
+			if (inside[from] && !inside[to] && topo->vertex[to].node == server)
+				inside[to] = grown = true;
+		}
+	}
+	*capacity = 0;
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = reversed ? topo->link[l].to : topo->link[l].from;
+		int to = reversed ? topo->link[l].from : topo->link[l].to;
+		marked[l] = topo->vertex[to].node == server
+		    && (topo->vertex[from].node != server || (to < topo->n_ranks && inside[from]));
+		*capacity += marked[l] ? topo->link[l].capacity : 0;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* The bound by these lengths, if it is lower and the cheapest trees cost that. */
+static Status
+keep_lengths(Ctx *ctx, const Topology *topo, Collective coll, const bool *marked, Frac length, Bound *bound)
+{
+	Bound found = { .kind = CERTIFICATE_LENGTHS, .part = bound->part };
+	TRY(NEW(ctx, found.price, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		found.price[l] = marked[l] ? length : FRAC_ZERO;
+	TRY(bound_from_certificate(ctx, topo->name, topo, coll, -1, &found, &found.rate));
+	if (frac_cmp(found.rate, bound->rate) >= 0)
+		return OK;
+	Status status = certificate_check(ctx, topo->name, topo, coll, -1, NULL, &found);
+	if (status == OK)
+		*bound = found;
+	else if (status == LIMIT || status == UNVERIFIED)
+		ctx->error.status = status = OK;
+	return status;
+}
+
+/* Where ranks of a server share NICs, each of them alone may receive more than its part of what all can. The server by
+ * which that is least. */
+static Status
+server_lengths(Ctx *ctx, const Topology *topo, Collective coll, Bound *bound)
+{
+	const int n = topo->n_ranks;
+	bool *marked, reversed = coll == REDUCESCATTER;
+	int64_t capacity;
+	int *ranks, best = -1;
+	Frac least = bound->rate;
+	if ((coll != ALLGATHER && !reversed) || topo->n_nodes < 2 || n > LENGTH_RANKS || tree_shares(topo, coll))
+		return OK;
+	TRY(TEMP(ctx, ranks, topo->n_nodes));
+	TRY(TEMP(ctx, marked, topo->n_links));
+	for (int r = 0; r < n; r++)
+		ranks[topo->vertex[r].node]++;
+	for (int s = 0; s < topo->n_nodes; s++) {
+		Frac rate;
+		if (ranks[s] < 2 || out_of_time(ctx, FLOW_WORK(topo)))
+			continue;
+		TRY(mark_server(ctx, topo, s, reversed, marked, &capacity));
+		if (!frac_make((Wide)capacity * n, (Wide)ranks[s] * (n - 1), &rate) || frac_cmp(rate, least) >= 0)
+			continue;
+		least = rate;
+		best = s;
+	}
+	if (best < 0)
+		return OK;
+	Frac length;
+	TRY(mark_server(ctx, topo, best, reversed, marked, &capacity));
+	return frac_make(n, (Wide)ranks[best] * (n - 1), &length)
+	    ? keep_lengths(ctx, topo, coll, marked, length, bound) : OK;
+}
+
 static Status
 block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
 {
 	Flow f;
 	TRY(flow_new(ctx, topo, &f));
 	TRY(single_cuts(ctx, topo, sym, &f, coll, root, bound));
-	return coll == ALLTOALL ? server_cuts(ctx, topo, &f, coll, bound)
-	    : ratio_cuts(ctx, topo, sym, &f, coll, root, bound);
+	if (coll == ALLTOALL)
+		return server_cuts(ctx, topo, &f, coll, bound);
+	TRY(ratio_cuts(ctx, topo, sym, &f, coll, root, bound));
+	return server_lengths(ctx, topo, coll, bound);
 }
 
 /* ---- where time is over ---- */

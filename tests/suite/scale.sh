@@ -224,6 +224,9 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
 		--synthetic "$leaves" --without s5/gpu0 -c allgather
 }
+# What GPUs of a server that lost a NIC receive together is less than a cut around one of them says.
+within 10 "222 GPUs of 28 servers less a NIC, allgather" "447, depth 3" --synthetic \
+	"server:28 gpu:8 switch:150 nic:8@25 pcie:48" --without nic:s3/nic2,s0/gpu3,s7/gpu1 -c allgather
 # Two GPUs share a NIC; on rails leaf switches have the same servers.
 [ ! "$full" ] || {
 	leaves="server:62 gpu:8 switch:300 nic:4@25 pcie:24 leaf:8 oversubscription:2"
