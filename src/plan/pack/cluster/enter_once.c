@@ -50,7 +50,7 @@ grow_all(struct grower *g, int root, int64_t weight, bool *good)
 	g->weights[g->n_trees] = weight;
 	g->of_root[g->n_trees++] = root;
 	g->needs[root] -= weight * g->times[root];
-	g->pool[g->net.server[root]] += weight * g->times[root];
+	g->pool[g->net.server[root]] += weight * (g->both ? g->times[root] : 1);
 	return OK;
 }
 
@@ -494,7 +494,7 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	TRY(count_times(g));
 	for (int r = 0; r < g->n; r++) {
 		g->ahead += g->own[r];
-		g->pool[net->server[r]] -= g->needs[r];
+		g->pool[net->server[r]] -= g->both ? g->needs[r] : g->own[r];
 	}
 	/* The first ranks of all servers, the second ones, and so on. */
 	*good = g->ahead > 0;

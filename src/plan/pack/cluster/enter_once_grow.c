@@ -44,8 +44,16 @@ entering_is_below(const struct grower *g, int way, int v)
 	return place >= g->net.at[v] && place < g->net.at[v] + g->net.n_below[v];
 }
 
-/* Units of a way up to a vertex that its rank may use for trees of other roots. Each later tree of an allreduce has to
- * enter the server, too, over the same links. */
+/* Units of a server's ways that this tree may use: each later one of its own ranks has to leave it, and each later one
+ * of an allreduce has to enter it, over the same links. */
+static int64_t
+left_for_others(const struct grower *g, int server)
+{
+	int64_t own = server == g->net.server[g->root] ? g->weight : 0;
+	return g->pool[server] + (g->both ? -g->ahead : own);
+}
+
+/* Units of a way up to a vertex that its rank may use for trees of other roots. */
 static int64_t
 spare(const struct grower *g, int way, int top)
 {
@@ -57,7 +65,7 @@ spare(const struct grower *g, int way, int top)
 		int64_t first = g->left[g->net.rise[rank]] - needs;
 		left = first < left ? first : left;
 	}
-	int64_t pool = g->both ? g->pool[s] - g->ahead : left;
+	int64_t pool = left_for_others(g, s);
 	return left < pool ? left : pool;
 }
 
@@ -80,12 +88,11 @@ static void
 use(struct grower *g, const struct hop *hop, int64_t units)
 {
 	use_one_way(g, hop, false, units);
-	if (!g->both)
-		return;
-	use_one_way(g, hop, true, units);
+	if (g->both)
+		use_one_way(g, hop, true, units);
 	if (!hop->inside) {
 		g->pool[g->net.server[hop->src]] -= units;
-		g->pool[g->net.server[hop->dst]] -= units;
+		g->pool[g->net.server[hop->dst]] -= g->both ? units : 0;
 	}
 }
 
@@ -219,7 +226,8 @@ choose_among(const struct grower *g, int n, int top)
 static int
 choose_sender(const struct grower *g, int n, int top)
 {
-	if (entering_is_below(g, g->root, top) && entering_left(g, g->net.rise, g->root, top) >= g->weight)
+	if (entering_is_below(g, g->root, top) && entering_left(g, g->net.rise, g->root, top) >= g->weight
+	    && (g->both || left_for_others(g, g->net.server[g->root]) >= g->weight))
 		return g->root;
 	int best = choose_among(g, n, top);
 	return best >= 0 ? best : choose_among(g, g->n_holders, top);
@@ -311,6 +319,8 @@ find_sender(const struct grower *g, int to, int64_t *left)
 			    || entering_left(g, net->fall, to, top) < g->weight)
 				continue;
 			int64_t has = spare(g, w, top), less = worse(g, g->holder[k]);
+			if (!g->both && left_for_others(g, net->server[w]) < g->weight)
+				continue;
 			has = has >= g->weight ? has - less : has - INT32_MAX * g->weight;
 			if (best < 0 || has > most) {
 				best = w;

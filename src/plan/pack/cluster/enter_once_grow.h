@@ -24,7 +24,8 @@ struct grower {
 	int deep;		/* DEEP, or 0 */
 	int n;			/* ranks */
 	int64_t *left;		/* units of each link */
-	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need */
+	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need, or but of an
+				 * allreduce less one for each of their units */
 	int64_t *own;		/* of each rank: units of its trees */
 	int64_t *needs;		/* of each rank: units of its uplink that trees with it as their root will take */
 	int *times;		/* of each rank: how often a tree of its own leaves it */
