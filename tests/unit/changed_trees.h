@@ -20,12 +20,14 @@ copy(Ctx *ctx, const Schedule *in)
 	must(ctx, NEW(ctx, tree, in->n_in_trees + 1));
 	must(ctx, NEW(ctx, edge, in->n_edges));
 	*out = *in;
-	memcpy(edge, in->edge, (size_t)in->n_edges * sizeof *edge);
+	for (int e = 0; e < in->n_edges; e++)
+		edge[e] = in->edge[e];
 	for (int t = 0; t < in->n_in_trees; t++) {
 		int *number;
 		tree[t] = in->in_tree[t];
 		must(ctx, NEW(ctx, number, tree[t].n_links + 1));
-		memcpy(number, tree[t].link, (size_t)tree[t].n_links * sizeof *number);
+		for (int i = 0; i < tree[t].n_links; i++)
+			number[i] = in->in_tree[t].link[i];
 		tree[t].link = number;
 	}
 	out->in_tree = tree;

@@ -454,8 +454,8 @@ has_room(const struct plan *p)
 	return room >= fair * frac_double(p->rate) * hops;
 }
 
-/* Each GPU of a server receives all but its own block, over its switch or over the uplinks of the server: where these
- * are fewer than GPUs, at a lower rate than a cut around any of them has. */
+/* Of an allgather each GPU of a server receives all but its own block, over its switch or uplinks: where these are fewer
+ * than GPUs, at a lower rate than a cut around any of them has. An allreduce's trees, which are turned, begin at any. */
 static void
 limit_rate(struct plan *p)
 {
@@ -485,7 +485,7 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate) && has_room(p);
 	if (!*good)
 		return OK;
-	if (p->copies && p->coll != ALLREDUCE)
+	if (p->copies && p->coll != ALLREDUCE && !p->turned)
 		limit_rate(p);
 	if (p->slots) {
 		TRY(unequal_slot_trees(p, pack, good));
