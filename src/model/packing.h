@@ -67,8 +67,8 @@ int pack_depth(const Packing *pack, int *work);
 
 /* Time of a message of this many bytes, s, by the closed term of a pipeline, with the chunk size that is best for it: a
  * tree of depth d and rate r moves k chunks of c bytes in (k + d - 1) (step + c / r) + d latency, with the step of
- * kernels and the mean latency of its hops; k need not be a whole number. The last tree counts. What is simulated
- * is mostly 10 to 30 % longer; but the short part of a tree of low rate is earlier, where more edges leave a rank than it
+ * kernels and the mean latency of its hops; k need not be a whole number. The last tree counts. What is simulated is
+ * mostly 10 to 30 % longer; but the short part of a tree of low rate is earlier, where more edges leave a rank than it
  * sends at once (docs/results.md). rate: pack_rate. work: n_ranks. */
 double pack_time(const Topology *topo, const Packing *pack, Frac rate, double bytes, int *work);
 
