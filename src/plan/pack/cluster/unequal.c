@@ -454,8 +454,8 @@ has_room(const struct plan *p)
 	return room >= fair * frac_double(p->rate) * hops;
 }
 
-/* Of an allgather each GPU of a server receives all but its own block, over its switch or uplinks: where these are fewer
- * than GPUs, at a lower rate than a cut around any of them has. An allreduce's trees, which are turned, begin at any. */
+/* Of an allgather each GPU of a server receives all but its own block, over its switch or uplinks: where these are
+ * fewer than GPUs, at a lower rate than a cut around any of them has. Trees of an allreduce, turned, begin at any GPU. */
 static void
 limit_rate(struct plan *p)
 {
