@@ -455,7 +455,7 @@ has_room(const struct plan *p)
 }
 
 /* Of an allgather each GPU of a server receives all but its own block, over its switch or uplinks: where these are
- * fewer than GPUs, at a lower rate than a cut around any of them has. Trees of an allreduce, turned, begin at any GPU. */
+ * fewer than GPUs, at a lower rate than a cut around any of them has. An allreduce's trees, turned, begin at any. */
 static void
 limit_rate(struct plan *p)
 {
