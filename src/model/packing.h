@@ -48,9 +48,11 @@ typedef struct Packing {
 	bool too_large;		/* more trees could have a higher rate, but more edges than a schedule may have */
 } Packing;
 
-/* The next tree of each rank (in_tree has room for it): of root, by the numbers of edges in edge[], of each other of n
- * ranks, at the end of the tree before. last: n_ranks; those of that one. *room: for so many numbers in all trees.
- * *good: there is room, and no limit of a schedule is passed; else nothing is added. */
+/* Adds a tree of root to in_tree, which has room for it, as numbers of edges: edge[v] is the one by which rank v of n
+ * hangs. It has `length` of the root's block, from where the tree before ended, if that is of the same root; then only
+ * numbers that differ from that tree's are listed. last: n numbers, kept from call to call. *room: how many numbers may
+ * still be listed; less by those of this tree. *good: false: that is too few, or a schedule may have no more trees, and
+ * nothing was added. */
 Status pack_add_numbers(Ctx *ctx, Packing *pack, int root, int n, const int *edge, Frac length, int *last,
     int64_t *room, bool *good);
 

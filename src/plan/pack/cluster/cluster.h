@@ -56,9 +56,9 @@ Status pack_images_serves(Ctx *ctx, const Topology *topo, const Symmetry *sym, b
  * Demands are in order. Random: none. Cost: for each tree and each switch a look at all ranks below it, some times. */
 Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed,
     Packing **out);
-/* Trees of an allgather for an allreduce, turned back: of all trees together so many begin in each server, and below
- * each switch, that the others have room to enter. rate: of all together. *out: mostly of 3 to 10 hops; NULL: as
- * above. */
+/* Trees of an allgather for an allreduce that uses them in both directions. In each server, and below each switch,
+ * there are enough roots that all trees with other roots have room to enter. rate: of all together. *out: mostly of 3
+ * to 10 hops; NULL: as above. */
 Status pack_enter_once_shared(Ctx *ctx, const Topology *topo, Frac rate, Packing **out);
 /* *rate: of all ranks, the most at which the switches of servers have room for such trees; 0: it is another machine, or
  * no server has two ranks. */

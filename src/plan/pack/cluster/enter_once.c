@@ -12,9 +12,9 @@
  * link had capacity for is tried again from all GPUs that hold the data; where that fails, two trees of half the weight
  * take the place of this one.
  *
- * An allreduce may have an allgather's trees, turned back, of any roots: of all T units at least k begin in a server
- * that only T - k may enter. So 128 servers with 8 NICs each, one of which lost a GPU, have T = 1024: 127 pass each
- * NIC, and 8 begin in each server, by 8 GPUs or by 7. */
+ * An allreduce may use an allgather's trees in both directions. Then any rank may be the root of any number of trees:
+ * where the links of a server let only T - k of all T units in, at least k have their roots there. So 128 servers with
+ * 8 NICs each, one of which lost a GPU, have T = 1024: 127 pass each NIC, and each server has the roots of 8. */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/enter_once_grow.h"
 
@@ -361,7 +361,7 @@ ways_of(struct grower *g, const int *arcs, int server, int64_t *units)
 	return all;
 }
 
-/* What begins in a group is a part of all trees: those that do not enter it. */
+/* How many trees have their roots in a group: those that do not enter it. */
 struct shares {
 	int64_t all;		/* units */
 	int64_t *into;		/* of each server: what may enter it */
@@ -379,7 +379,7 @@ count_ranks(const struct grower *g, const Group *group)
 	return n;
 }
 
-/* Units that have to begin in a group, as its links have no room for all trees. */
+/* Units that have their roots in a group, at the least, as its links have no room for all trees to enter. */
 static int64_t
 need_of(const struct grower *g, const struct shares *s, const Group *group)
 {
@@ -419,8 +419,9 @@ share_among(struct grower *g, const struct shares *s, const Group *group, int n,
 	return good;
 }
 
-/* Of an allreduce's trees of an allgather: so many begin in each server, and below each switch, that the others have
- * room to enter. On several networks, as rails, that is of servers alone. */
+/* Trees of an allgather that an allreduce uses in both directions: in each server, and below each switch, there are
+ * enough roots that all trees with other roots have room to enter. On several networks, as rails, servers alone count.
+ * *good: false: together these need more roots than there are trees. */
 static Status
 share_roots(struct grower *g, int64_t units, int64_t *used, bool *good)
 {
