@@ -301,13 +301,7 @@ serves_turned(const struct portfolio *p)
 	return is_turned(p) && is_direct(p->in);
 }
 
-/* Flows of an allreduce itself take long, or were deep. */
-static bool
-serves_long_turned(const struct portfolio *p)
-{
-	return is_turned(p) && !is_direct(p->in) && work_is_long(work_flows(p->in));
-}
-
+/* Flows of an allreduce itself were deep, or found none. */
 static bool
 serves_deep_turned(const struct portfolio *p)
 {
@@ -361,7 +355,7 @@ serves_parents(const struct portfolio *p)
 	    && (is_direct(p->in) || is_of_ranks(p->in));
 }
 
-/* Behind switches trees that are slow are left to flows of a simple rate, which have a few. */
+/* Not behind switches where trees of so many units would be slow. */
 static Status
 find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
 {
@@ -390,6 +384,8 @@ run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 	    && units.num > LIGHT_UNITS;
 	if (light)
 		TRY(find_parents(ctx, p, HARDLY, &simple));
+	if (light && !simple)
+		TRY(find_parents(ctx, p, SIMPLE, &simple));
 	if (!simple)
 		TRY(find_parents(ctx, p, in->ask->tolerance, out));
 	if (choice && !light && plan_is_slow(in, *out, p->work))
@@ -543,24 +539,6 @@ run_enter_below(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
-/* At the bound an allreduce often has more trees than ranks, which take minutes, and more edges than a schedule may
- * have. The simplest rate near it, as that of two whole links, has a few. */
-static bool
-serves_simple(const struct portfolio *p)
-{
-	const Planning *in = p->in;
-	return serves_switch_flows(p) && in->ask->coll == ALLREDUCE && in->ask->tolerance.num == 0
-	    && work_is_long(work_flows(in));
-}
-
-static Status
-run_simple(Ctx *ctx, struct portfolio *p, Packing **out)
-{
-	Ask ask = *p->in->ask;
-	ask.tolerance = SIMPLE;
-	return pack_branchings(ctx, p->in->topo, p->in->bound, &ask, out);
-}
-
 /* Such programs often end soon with a root, or for an allreduce behind switches; not where each step is long. With a
  * root and not many ranks they are many, but less deep than a few of a greedy choice. */
 static bool
@@ -666,10 +644,6 @@ static const struct packer packers[] = {
 	    run_turned },
 	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, work_flows, ENDS, run_flows },
 	{ "linear program, few steps", "programs.c", serves_soon, work_steps, OPTIMAL | REFINES | ENDS, run_soon },
-	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
-	    serves_long_turned, work_flows, ENDS, run_turned },
-	{ "flows through switches of a simple rate", "Bang-Jensen, Frank and Jackson 1995", serves_simple,
-	    work_flows, ENDS, run_simple },
 	{ "flows through switches", "Bang-Jensen, Frank and Jackson 1995", serves_switch_flows, work_flows, ENDS,
 	    run_flows },
 	{ "allgather's flows through switches, both ways", "ForestColl; reducescatter_allgather.c",
