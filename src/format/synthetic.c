@@ -125,11 +125,51 @@ parse_value(const char *text, size_t n, int key, struct synthetic *s)
 	    && s->capacity[key] >= lo && s->capacity[key] <= hi;
 }
 
+/* What the value of a key may be. */
+static void
+put_wanted(int key, Text *out)
+{
+	const int most = keys[key].most, n = most ? most : 3;	/* of a shape */
+	const double lo = (double)LIMIT_CAPACITY_MIN / BYTES_PER_GB, hi = (double)LIMIT_CAPACITY_MAX / BYTES_PER_GB;
+	switch (keys[key].value) {
+	case NONE:
+		text_put(out, "no value");
+		break;
+	case COUNT:
+		text_printf(out, "a whole number, 1 to %d", most);
+		break;
+	case CAPACITY:
+		text_printf(out, "%g to %g GB/s", lo, hi);
+		break;
+	case COUNT_AT:
+		text_printf(out, "NUMBER@GB/s, 1 to %d and %g to %g GB/s", most, lo, hi);
+		break;
+	case LINKS:
+		text_printf(out, "GB/s or LINKS@GB/s, %g to %g GB/s and 1 to %d links", lo, hi, most);
+		break;
+	case RATIO:
+		text_put(out, "0.001 to 1000");
+		break;
+	case SHAPE:
+		text_printf(out, "%s%d numbers, 1 to %d, and %g to %g GB/s, as %s", most ? "" : "at most ",
+		    most ? most : NETWORK_SIDES, LIMIT_RANKS, lo, hi, &"4x4x4x4@25"[2 * (4 - n)]);
+		break;
+	}
+}
+
+static Status
+fail_value(Ctx *ctx, const char *item, size_t n, int key)
+{
+	Text text = { 0 };
+	put_wanted(key, &text);
+	const char *wanted = text_keep(&ctx->run, &text);
+	return wanted ? fail(ctx, USAGE, "--synthetic: %.*s: want %s", (int)(n < 40 ? n : 40), item, wanted)
+	    : fail_memory(ctx);
+}
+
 static Status
 parse_item(Ctx *ctx, const char *item, size_t n, struct synthetic *s)
 {
-	static const char *const wants[] = { "no value", "a whole number", "a number above 0", "NUMBER@GB/s",
-	    "GB/s or LINKS@GB/s", "0.001 to 1000", "its numbers and GB/s, as 4x4x4@25" };
 	size_t length = strcspn(item, ":");
 	length = length < n ? length : n;
 	for (int k = 0; k < N_KEYS; k++) {
@@ -140,15 +180,14 @@ parse_item(Ctx *ctx, const char *item, size_t n, struct synthetic *s)
 		s->given[k] = true;
 		size_t skip = length + (length < n);
 		if (!parse_value(item + skip, n - skip, k, s) || (length < n && keys[k].value == NONE))
-			return fail(ctx, USAGE, "--synthetic: %.*s: want %s, %s", (int)(n < 80 ? n : 80), item,
-			    keys[k].name, wants[keys[k].value]);
+			return fail_value(ctx, item, n, k);
 		return OK;
 	}
 	return fail(ctx, USAGE, "--synthetic: %.*s: want one of"
 #define X(id, text, value, most) " " text
 	    KEY_LIST(X)
 #undef X
-	    , (int)(n < 80 ? n : 80), item);
+	    , (int)(n < 40 ? n : 40), item);
 }
 
 /* Of a network of many switches: its servers and GPUs follow from its shape. */
@@ -207,13 +246,17 @@ parse_line(Ctx *ctx, const char *line, struct synthetic *s)
 	if (!s->given[KEY_NIC] && !s->given[KEY_NET] && !s->n_networks && (s->given[KEY_LEAF] || s->given[KEY_RAILS]
 	    || s->given[KEY_OVERSUBSCRIPTION]))
 		return fail(ctx, USAGE, "--synthetic: a network without ports: want nic or net");
+	if (s->given[KEY_OVERSUBSCRIPTION] && !s->n_networks && !s->given[KEY_LEAF] && !s->given[KEY_RAILS])
+		return fail(ctx, USAGE, "--synthetic: oversubscription: want it with leaf, rails or fattree");
+	if (s->given[KEY_NIC] && s->count[KEY_NIC] > s->count[KEY_GPU])
+		return fail(ctx, USAGE, "--synthetic: nic: %d NICs: want at most the %d GPUs of a server",
+		    s->count[KEY_NIC], s->count[KEY_GPU]);
 	if (!s->given[KEY_SWITCH] && (s->given[KEY_MULTICAST] || s->given[KEY_REDUCE]))
 		return fail(ctx, USAGE, "--synthetic: switch: missing: want one to multicast or reduce, as switch:300");
 	int64_t servers = s->count[KEY_SERVER], gpus = s->count[KEY_GPU];
 	int64_t links = servers * (gpus * (s->given[KEY_MESH] ? gpus - 1 : 0) + 8 * gpus);
-	if (servers * gpus > LIMIT_RANKS || links > LIMIT_LINKS || (s->given[KEY_NIC] && s->count[KEY_NIC] > gpus))
-		return fail(ctx, LIMIT,
-		    "--synthetic: %lld GPUs, about %lld links: want at most %d and %d, and no more NICs than GPUs",
+	if (servers * gpus > LIMIT_RANKS || links > LIMIT_LINKS)
+		return fail(ctx, LIMIT, "--synthetic: %lld GPUs, about %lld links: want at most %d and %d",
 		    (long long)(servers * gpus), (long long)links, LIMIT_RANKS, LIMIT_LINKS);
 	return OK;
 }

@@ -247,9 +247,11 @@ network_check(Ctx *ctx, struct synthetic_network *net, int *ports)
 		return fail(ctx, USAGE, "--synthetic: open:%d: want at most the %d dimensions of the torus", net->open,
 		    net->n_sides);
 	int64_t n = ports_of(net), links = links_of(net, n);
-	if (n > LIMIT_RANKS || links > LIMIT_LINKS || n / net->gpus > LIMIT_NODES)
-		return fail(ctx, LIMIT, "--synthetic: %lld GPUs, %lld servers, %lld links: want at most %d, %d and %d",
-		    (long long)n, (long long)n / net->gpus, (long long)links, LIMIT_RANKS, LIMIT_NODES, LIMIT_LINKS);
+	if (n > LIMIT_RANKS)
+		return fail(ctx, LIMIT, "--synthetic: more than %d GPUs: want at most that many", LIMIT_RANKS);
+	if (links > LIMIT_LINKS || n / net->gpus > LIMIT_NODES)
+		return fail(ctx, LIMIT, "--synthetic: %lld servers, about %lld links: want at most %d and %d",
+		    (long long)n / net->gpus, (long long)links, LIMIT_NODES, LIMIT_LINKS);
 	if (n % net->gpus != 0)
 		return fail(ctx, USAGE, "--synthetic: gpu:%d: want a divisor of the %lld GPUs of the network",
 		    net->gpus, (long long)n);

@@ -149,6 +149,8 @@ request_cluster(Ctx *ctx, const Options *opt, const char **label, ClusterRequest
 	    &ask->nic_rate));
 	TRY(request_gb(ctx, "oversubscription", opt->value[OPT_OVERSUBSCRIPTION], "", BYTES_PER_GB / 1000,
 	    BYTES_PER_GB * 1000, &ask->oversubscription));
+	if (ask->oversubscription && !ask->leaf && !ask->rails)
+		return fail(ctx, USAGE, "--oversubscription: want it with --leaf or --rails");
 	ask->servers = servers;
 	name_cluster(servers, opt->n_files, name, sizeof name);
 	return OK;

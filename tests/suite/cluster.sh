@@ -195,7 +195,8 @@ for line in "" "server:2" "gpu:0" "gpu:x" "gpu:8 gpu:8" "gpu:8 nic:2@25" "gpu:8 
 	"torus:4x4@1 net:1" "server:2 torus:4x4@1" "gpu:4 mesh:1 open:1" "torus:4x4@1 groups:2" "dragonfly:2x4@1" \
 	"dragonfly:2x4x2@1 groups:10" "torus:4x4@1 dragonfly:2x4x2@1" "torus:4x4@1 oversubscription:2" \
 	"hammingmesh:2x2x2x2x2@1" \
-	"gpu:8 mesh:1 multicast" "gpu:8 net:1 reduce" "gpu:8 net:1 leaf:1 oversubscription:0.0001"; do
+	"gpu:8 mesh:1 multicast" "gpu:8 net:1 reduce" "gpu:8 net:1 leaf:1 oversubscription:0.0001" \
+	"server:8 gpu:8 net:25 oversubscription:2" "gpu:8 nic:9@25 pcie:24"; do
 	expect_exit "--synthetic \"$line\"" 2 "$blinkc" --synthetic "$line"
 done
 for line in "server:8192 gpu:9" "torus:300x300@1" "torus:16384@1" "dragonfly:1x40000x1@1 groups:1" \
@@ -203,6 +204,27 @@ for line in "server:8192 gpu:9" "torus:300x300@1" "torus:16384@1" "dragonfly:1x4
 	"fattree:2x2x2x2x2x2x2x2@1000 oversubscription:0.001"; do
 	expect_exit "--synthetic \"$line\"" 4 "$blinkc" --synthetic "$line"
 done
+expect_exit "--oversubscription without leaves" 2 "$blinkc" topology --servers 4 --oversubscription 2 \
+	topologies/dgx1v.xml
+# What is wanted has its least and most; numbers too large to be counted are none.
+while IFS='|' read -r line text; do
+	"$blinkc" topology --synthetic "$line" >/dev/null 2>"$work/err"
+	is "--synthetic \"$line\"" "$(cat "$work/err")" "blinkc: --synthetic: $text"
+done <<'END'
+server:0|server:0: want a whole number, 1 to 8192
+gpu:8 net:1e30|net:1e30: want 1e-06 to 1e+06 GB/s
+gpu:8 nic:1|nic:1: want NUMBER@GB/s, 1 to 65536 and 1e-06 to 1e+06 GB/s
+gpu:8 switch:5000@1|switch:5000@1: want GB/s or LINKS@GB/s, 1e-06 to 1e+06 GB/s and 1 to 1024 links
+gpu:8 rails:1|rails:1: want no value
+torus:100000@25|torus:100000@25: want at most 8 numbers, 1 to 65536, and 1e-06 to 1e+06 GB/s, as 4x4x4@25
+hammingmesh:1x1@5|hammingmesh:1x1@5: want 4 numbers, 1 to 65536, and 1e-06 to 1e+06 GB/s, as 4x4x4x4@25
+gpu:8 nic:9@25 pcie:1|nic: 9 NICs: want at most the 8 GPUs of a server
+hammingmesh:999x999x999x999@25|more than 65536 GPUs: want at most that many
+dragonfly:1000x1000x1000@25|more than 65536 GPUs: want at most that many
+END
+"$blinkc" topology --synthetic "$(head -c 100000 /dev/zero | tr '\0' a)" >/dev/null 2>"$work/err"
+expect "a long word is cut, and all keys are named" \
+	grep -qE '^blinkc: --synthetic: a{40}: want one of server .* multicast reduce$' "$work/err"
 expect_exit "--synthetic and a file" 2 "$blinkc" --synthetic gpu:2 topologies/dgx1v.xml
 
 # ---- the way to the network ----
