@@ -380,6 +380,11 @@ expect "docs/design.md: directions are those of src/LAYERS" diff <(grep -v '^#' 
 same "folders of runtime/ in docs/design.md" "$(find runtime -mindepth 1 -maxdepth 1 -type d)" \
 	"$(sed -nE 's:^\| `(runtime/[a-z_]+)/` .*:\1:p' docs/design.md)"
 
+same "packers in docs/design.md" \
+	"$(sed -n '/^static const struct packer packers/,/^};/p' src/plan/packers.c |
+		sed -nE 's/^\t\{ "([^"]+)".*/\1/p')" \
+	"$(sed -n '/^| packer | serves/,/^$/p' docs/design.md | sed -nE '3,$s/^\| ([^|]+) \|.*/\1/p')"
+
 # The steps of a call: each function is in its file.
 steps=0 missing=
 while read -r function file; do
