@@ -358,12 +358,22 @@ has_room_for(const struct paths *p, int64_t trees)
 	return trees <= LIMIT_TREES && trees * (p->sym ? p->sym->size : 1) <= LIMIT_PATH_IMAGES;
 }
 
+/* Edges of a path that begin or end at a rank that stays. */
+static int
+staying_edges(const struct paths *p, const Tree *tree)
+{
+	int n = 0;
+	for (int e = 0; p->sym && e < tree->n_down; e++)
+		n += p->stays[tree_edge(tree, e)->src] || p->stays[tree_edge(tree, e)->dst];
+	return n;
+}
+
 static Status
 make_packing(struct paths *p, bool detours, Packing **out)
 {
 	struct share *share;
 	Packing *pack;
-	int64_t edges = 0, *load;
+	int64_t edges = 0, staying = 0, *load;
 	TRY(TEMP(p->ctx, share, (size_t)p->n_demands + (size_t)p->n_detours));
 	TRY(TEMP(p->ctx, load, p->topo->n_links));
 	int n = share_demands(p, detours, share);
@@ -373,12 +383,15 @@ make_packing(struct paths *p, bool detours, Packing **out)
 			continue;
 		TRY(pack_path_tree(p->ctx, p->topo, share[i].path->link, share[i].path->n, &pack->tree[pack->n_trees]));
 		edges += pack->tree[pack->n_trees].n_down;
+		staying += staying_edges(p, &pack->tree[pack->n_trees]);
 		pack->demand[pack->n_trees] = collective_demand_of(ALLTOALL, p->n_ranks, -1,
 		    paths_from_rank(p, share[i].demand), paths_to_rank(p, share[i].demand));
 		pack->weight[pack->n_trees++] = share[i].weight;
 	}
 	if (detours && !has_room_for(p, pack->n_trees))
 		return make_packing(p, false, out);
+	if (p->sym && (edges > LIMIT_TREE_EDGES || staying > LIMIT_STAYING_HOPS / p->sym->size))
+		return OK;
 	if (edges > LIMIT_TREE_EDGES)
 		return fail_edges(p, edges);
 	if (p->sym) {
