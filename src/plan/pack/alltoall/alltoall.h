@@ -7,6 +7,7 @@
 /* Alltoall where few pairs of ranks are symmetric: key paths and detours (alltoall.c).
  * sym: a group; NULL: all paths are listed. No pair has a route of its own then (Topology.route).
  * *out: at the optimum but for the rounding of doubles, 1e-9 at most; a lower rate where time is over, or GLPK fails.
+ *   With a group NULL where its images are too many.
  * *proof: a bound that is known; stays, or lengths that prove a lower one.
  * Fails: NO_MEMORY; LIMIT more edges than a schedule may have.
  * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s; 10 to 20
