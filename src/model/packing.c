@@ -137,18 +137,68 @@ hop_latency(const Topology *topo, const Tree *tree)
 	return n ? sum / n / (double)NS_PER_S : 0;
 }
 
+/* Of ranks for the depth of trees, then how many edges leave each rank, and how many pass each link. */
+size_t
+pack_work(const Topology *topo)
+{
+	return 2 * (size_t)topo->n_ranks + (size_t)topo->n_links;
+}
+
+/* Returns how many edges leave a rank in the mean. */
+static double
+count_edges(const Topology *topo, const Packing *pack, int *leave, int *pass)
+{
+	int64_t all = 0;
+	memset(leave, 0, (size_t)topo->n_ranks * sizeof *leave);
+	memset(pass, 0, (size_t)topo->n_links * sizeof *pass);
+	for (int t = 0; t < pack->n_trees; t++) {
+		const Tree *tree = &pack->tree[t];
+		all += tree->n_down + tree->n_up;
+		for (int i = 0; i < tree->n_down + tree->n_up; i++) {
+			const Edge *edge = tree_edge(tree, i);
+			leave[edge->src]++;
+			for (int k = 0; k < edge->n_links; k++)
+				pass[edge->link[k]]++;
+		}
+	}
+	return (double)all / topo->n_ranks;
+}
+
+/* The rates at which chunks of a tree of this rate follow each other, and at which one passes a hop. */
+static void
+rates_of(const Topology *topo, const Tree *tree, double own, const int *leave, const int *pass, double *follow,
+    double *hop)
+{
+	*follow = *hop = own;
+	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
+		const Edge *edge = tree_edge(tree, i);
+		double part = INFINITY;
+		for (int k = 0; k < edge->n_links; k++)
+			part = fmin(part, (double)topo->link[edge->link[k]].capacity / pass[edge->link[k]]);
+		bool turns = leave[edge->src] > KERNEL_AT_ONCE;
+		double most = turns ? fmax(part, own) : own;
+		*follow = i == 0 || most < *follow ? most : *follow;
+		*hop = i == 0 || (turns ? part : own) < *hop ? (turns ? part : own) : *hop;
+	}
+}
+
 double
 pack_time(const Topology *topo, const Packing *pack, Frac rate, double bytes, int *work)
 {
-	const double start = (double)KERNEL_STEP_NS / (double)NS_PER_S;
+	int *leave = work + topo->n_ranks, *pass = leave + topo->n_ranks;
+	const double turns = count_edges(topo, pack, leave, pass) / KERNEL_AT_ONCE;
+	const double step = (double)KERNEL_STEP_NS / (double)NS_PER_S * (turns > 1 ? sqrt(turns) : 1);
 	double seconds = bytes / frac_double(rate), time[CHUNKS] = { 0 }, least = INFINITY;
 	for (int t = 0; t < pack->n_trees; t++) {
-		double own = (double)pack->weight[t] * frac_double(pack->unit), all = own * seconds;
-		int depth = tree_depth(&pack->tree[t], work);
-		double arrival = depth * hop_latency(topo, &pack->tree[t]);
+		const Tree *tree = &pack->tree[t];
+		double own = (double)pack->weight[t] * frac_double(pack->unit), all = own * seconds, follow, hop;
+		rates_of(topo, tree, own, leave, pass, &follow, &hop);
+		int depth = tree_depth(tree, work);
+		double arrival = depth * hop_latency(topo, tree);
 		for (int i = 0; i < CHUNKS; i++) {
 			double chunk = fmin(ldexp(4 + i % 4, KIB_SHIFT + i / 4), all);
-			time[i] = fmax(time[i], (all / chunk + depth - 1) * (start + chunk / own) + arrival);
+			double first = (depth - 1) * (step + chunk / hop) + arrival;
+			time[i] = fmax(time[i], first + all / chunk * (step + chunk / follow));
 		}
 	}
 	for (int i = 0; i < CHUNKS; i++)

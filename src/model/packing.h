@@ -69,9 +69,16 @@ int pack_depth(const Packing *pack, int *work);
 
 /* Time of a message of this many bytes, s, by the closed term of a pipeline, with the chunk size that is best for it: a
  * tree of depth d and rate r moves k chunks of c bytes in (k + d - 1) (step + c / r) + d latency, with the step of
- * kernels and the mean latency of its hops; k need not be a whole number. The last tree counts. What is simulated is
- * mostly 10 to 30 % longer; but the short part of a tree of low rate is earlier, where more edges leave a rank than it
- * sends at once (docs/results.md). rate: pack_rate. work: n_ranks. */
+ * kernels and the mean latency of its hops; k need not be a whole number. The last tree counts.
+ *
+ * Where more edges leave a rank than it sends at once, KERNEL_AT_ONCE, they take turns: chunks follow each other at
+ * no less than an equal part of each link, so that the short part of a tree of low rate is not the last; and each hop
+ * waits for its turn, by an equal part of a link, too. Where more leave a rank in the mean, each step takes longer by
+ * the root of how many times as many, which was measured. The term is 0.91 of what is simulated, mostly between 0.75
+ * and 1.1 (docs/results.md).
+ *
+ * rate: pack_rate. work: pack_work ints. */
+size_t pack_work(const Topology *topo);
 double pack_time(const Topology *topo, const Packing *pack, Frac rate, double bytes, int *work);
 
 /* The largest unit with which the packing fits the capacities, bytes/s. load: work space of n_links. False: no links

@@ -19,5 +19,7 @@
 /* What a kernel takes for a chunk on an edge before its bytes move: what 8 KiB take at 25 GB/s, the least chunk of
  * libblink. */
 #define KERNEL_STEP_NS 330
+/* Of a GPU's edges, how many send at once: NCCL's 32 channels. */
+#define KERNEL_AT_ONCE 32
 
 #endif

@@ -183,7 +183,7 @@ plan_anew(Ctx *ctx, const Planning *in, KnownPlans *known, Packing **out, Bound 
 	*out = NULL;
 	if (!ask->max_depth && !ask->max_trees)
 		return plan_free(ctx, in, out, proof);
-	TRY(TEMP(ctx, work, in->topo->n_ranks));
+	TRY(TEMP(ctx, work, pack_work(in->topo)));
 	TRY(plan_within(ctx, in, known, 0, 0, &whole, proof));
 	if (whole && !obeys(whole, ask, work) && whole->fewer)
 		whole = whole->fewer;

@@ -23,7 +23,6 @@ enum {
 static const Frac HARDLY = { 1, 10000 };	/* of the bound, by which the rate of less deep trees may be below it */
 static const double NEAR = 0.995;	/* of the bound, by shallow trees: others are much deeper */
 static const Frac SIMPLE = { 1, 1000 };	/* of the bound, by which the rate of few trees may be below it */
-static const double AGAIN_GAIN = 0.0125;	/* of the time, by many trees: closed terms are not more exact */
 static const double ONE_HOP_GAIN = 0.025;	/* likewise, by a star of each rank: of less, nothing was measured */
 static const double FAIR = 0.9;		/* by trees over servers: others take longer */
 static const double ENOUGH = 0.8;	/* by any trees, where a linear program would take MINUTES, s */
@@ -567,10 +566,6 @@ run_soon(Ctx *ctx, struct portfolio *p, Packing **out)
 		ctx->late = late;
 		ctx->cut_short = cut_short;
 		return OK;
-	}
-	if (!is_irregular(p)) {
-		TRY(portfolio_make_shallower(ctx, p, &pack));
-		pack = plan_takes_less(in, pack, p->best, AGAIN_GAIN, p->work) ? pack : NULL;
 	}
 	*out = pack;
 	p->proof = pack ? found : p->proof;

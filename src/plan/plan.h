@@ -134,7 +134,7 @@ enum {
  * it differs by a thousandth: mostly a hop more takes longer, but so do deep trees that have a short part of the
  * message. Then the depth, and then the number of trees; with a tolerance, or a limit on the number of trees, that
  * number comes right after the rate.
- * Returns why a is better than b; NULL: it is not. Either may be NULL. work: n_ranks. */
+ * Returns why a is better than b; NULL: it is not. Either may be NULL. work: pack_work ints. */
 const char *plan_better(const Planning *in, const Packing *a, const Packing *b, int *work);
 
 /* The order of rates alone: 1, a is higher, 0 or -1. */

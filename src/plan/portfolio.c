@@ -60,7 +60,7 @@ Status
 plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
 {
 	struct portfolio p = { .in = in, .proof = *in->bound };
-	TRY(TEMP(ctx, p.work, in->topo->n_ranks));
+	TRY(TEMP(ctx, p.work, pack_work(in->topo)));
 	TRY(run_packers(ctx, &p, false));
 	TRY(run_packers(ctx, &p, true));
 	if (p.n_ran > 1 && p.by)

@@ -37,7 +37,7 @@ extern const Names executor_names;
 	    "of each chunk on each edge, before its bytes move (us)", \
 	    "kernel: what 8 KiB take at 25 GB/s, the least chunk of libblink; copy: an operation of cudaMemcpyAsync; " \
 	    "host: Ueno and Yokota, alpha on ABCI") \
-	X(at_once, "at_once", 1, 0, LIMIT_TREE_EDGES, 32, 6, 1, \
+	X(at_once, "at_once", 1, 0, LIMIT_TREE_EDGES, KERNEL_AT_ONCE, 6, 1, \
 	    "steps that a GPU sends at once; 0: any number", \
 	    "kernel: blocks, NCCL's 32 channels; copy: an assumption, one for each NVLink of a V100; " \
 	    "host: one thread a GPU") \

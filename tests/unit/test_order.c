@@ -28,7 +28,7 @@ deep_parts(void)
 	int64_t parts[] = { MOST, 1 }, whole[] = { MOST + 1 };
 	Packing two = { .tree = shallow, .weight = parts, .n_trees = 2, .unit = { 1000, 1 } };
 	Packing one = { .tree = deep, .weight = whole, .n_trees = 1, .unit = { 1000, 1 } };
-	int work[RANKS];
+	int work[2 * RANKS + 1];
 	const Frac rate = { INT64_C(1000) * (MOST + 1), 1 };
 	const double bytes = 1 << 26, seconds = bytes / frac_double(rate);
 	const char *why = plan_better(&in, &one, &two, work);
@@ -47,7 +47,7 @@ closed_term(void)
 	Tree tree[] = { { .n_down = RANKS - 1, .down = chain } };
 	int64_t weight[] = { 1 };
 	Packing pack = { .tree = tree, .weight = weight, .n_trees = 1, .unit = { INT64_C(25000000000), 1 } };
-	int work[RANKS];
+	int work[2 * RANKS + 1];
 	double k = sqrt((RANKS - 2) * bytes / (step * rate)), least = (k + RANKS - 2) * (step + bytes / k / rate);
 	double got = pack_time(&topo, &pack, pack.unit, bytes, work);
 	check(got > least * (1 - 1e-12) && got < least * (1 + 1e-3), "the closed term of a chain", "%.9g us: want %.9g",
@@ -72,7 +72,7 @@ packing(Edge *edge, int n_trees, Frac rate)
 static void
 holds(const char *name, const char *why, Packing a, Packing b)
 {
-	int work[RANKS];
+	int work[2 * RANKS + 1];
 	const char *got = plan_better(&in, &a, &b, work), *back = plan_better(&in, &b, &a, work);
 	check(got && strcmp(got, why) == 0 && !back, name, "%s, and back %s: want %s", got ? got : "not better",
 	    back ? back : "not better", why);
@@ -83,7 +83,7 @@ main(void)
 {
 	const Frac full = { INT64_C(25000000000), 1 }, rounded = { INT64_C(24999999999), 1 },
 	    most = { INT64_C(23750000000), 1 }, half = { INT64_C(12500000000), 1 }, slow = { 1000, 1 };
-	int work[RANKS];
+	int work[2 * RANKS + 1];
 	Packing one = packing(star, 1, full);
 	check(plan_better(&in, &one, NULL, work) && !plan_better(&in, NULL, &one, work)
 	    && !plan_better(&in, NULL, NULL, work), "any trees are better than none", "they are not");
