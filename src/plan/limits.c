@@ -377,7 +377,7 @@ plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 		*out = pack ? pack : *out;
 	}
 	if (!*out)
-		TRY(pack_enter_once(ctx, in->topo, in->ask->coll, rate, false, false, out));
+		TRY(pack_enter_once(ctx, in->topo, in->ask->coll, -1, rate, false, false, out));
 	proof->reached |= *out && (*out)->highest;
 	return OK;
 }

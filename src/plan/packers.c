@@ -208,21 +208,6 @@ run_places(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_cluster_few(ctx, p->in->topo, p->in->ask, out);
 }
 
-static bool
-serves_two_level(const struct portfolio *p)
-{
-	const Planning *in = p->in;
-	return is_large(in) && work_is_long(work_flows(in)) && !topo_active(in->topo)
-	    && in->topo->n_nodes < in->topo->n_ranks && !p->close
-	    && (is_large_rooted(in) || (work_is_long(work_program(in)) && !portfolio_is_at(p, NEAR)));
-}
-
-static Status
-run_two_level(Ctx *ctx, struct portfolio *p, Packing **out)
-{
-	return pack_two_level(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
-}
-
 /* Where it takes long over direct links, flows take no longer, and are at the bound. */
 static bool
 serves_greedy(const struct portfolio *p)
@@ -460,7 +445,7 @@ serves_enter_once(const struct portfolio *p)
 	const Collective coll = in->ask->coll;
 	return is_large(in) && !is_direct(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
 	    && work_entries(in) < work_program(in)
-	    && (coll == ALLGATHER || coll == REDUCESCATTER || coll == ALLREDUCE);
+	    && (coll == ALLGATHER || coll == REDUCESCATTER || coll == ALLREDUCE || is_large_rooted(in));
 }
 
 /* Of this part of the bound. */
@@ -471,7 +456,7 @@ enter_once(Ctx *ctx, const Planning *in, Frac part, bool late, Packing **out)
 	if (!frac_div(part, (Frac){ collective_shares(in->ask->coll, in->topo->n_ranks), 1 }, &rate)
 	    || !frac_mul(in->bound->rate, rate, &rate))
 		return OK;
-	return pack_enter_once(ctx, in->topo, in->ask->coll, rate, late, true, out);
+	return pack_enter_once(ctx, in->topo, in->ask->coll, in->ask->root, rate, late, true, out);
 }
 
 /* An allreduce by an allgather's trees, turned back, which are less deep; instead of *out, where they are better. */
@@ -514,27 +499,33 @@ run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 	return OK;
 }
 
-/* Trees that enter each server once miss the bound where a server's switch is slow beside its ways to others. */
+/* Such trees miss the bound where a server's switch is slow beside its ways to others, or where all ways are needed. */
 static bool
 serves_enter_below(const struct portfolio *p)
 {
 	return serves_enter_once(p) && !p->close && !portfolio_is_at(p, NEAR);
 }
 
-/* A little below what switches have room for, or less: the greedy choice finds no room for the last of it. */
+/* A little below the bound, or what switches have room for, or less: the greedy choice finds no room for the last of
+ * it. */
 static Status
 run_enter_below(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	enum { LEAST = 512, MOST = 64 };	/* parts of the rate, of which it is one less */
+	enum { LEAST = 512, MOST = 8 };	/* parts of the rate, of which it is one less */
 	const Planning *in = p->in;
 	Frac rate, part;
 	TRY(pack_enter_once_inside(ctx, in->topo, in->ask->coll, &rate));
-	if (rate.num == 0 || frac_cmp(rate, in->bound->rate) >= 0)
-		return OK;
-	for (int less = LEAST; !*out && less >= MOST; less /= 2)
-		if (frac_mul(rate, (Frac){ less - 1, less }, &part) && frac_div(part, in->bound->rate, &part))
-			TRY(in->ask->coll == ALLREDUCE ? enter_once_turned(ctx, p, part, out)
-			    : enter_once(ctx, in, part, true, out));
+	if (rate.num == 0 || frac_cmp(rate, in->bound->rate) > 0)
+		rate = in->bound->rate;
+	for (int less = LEAST; !*out && less >= MOST; less /= 2) {
+		if (!frac_mul(rate, (Frac){ less - 1, less }, &part) || !frac_div(part, in->bound->rate, &part))
+			return OK;
+		if (in->ask->coll == ALLREDUCE)
+			TRY(enter_once_turned(ctx, p, part, out));
+		if (!*out)
+			TRY(enter_once(ctx, in, part, true, out));
+	}
+	p->close |= *out && work_is_long(work_flows(in)) && work_is_long(work_program(in));
 	return OK;
 }
 
@@ -630,7 +621,6 @@ static const struct packer packers[] = {
 	{ "servers entered once", "enter_once.c", serves_enter_once, work_entries, ENDS, run_enter_once },
 	{ "servers entered once, below the bound", "enter_once.c", serves_enter_below, work_entries, OVER_SERVERS,
 	    run_enter_below },
-	{ "two levels", "two_level.c", serves_two_level, work_levels, OVER_SERVERS, run_two_level },
 	{ "paths", "alltoall.c", serves_paths, work_paths, ENDS, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, ENDS, run_balanced },
 	{ "children", "Senior 1951; children.c", serves_children, work_searches, ENDS, run_children },

@@ -104,13 +104,6 @@ work_entries(const Planning *in)
 	return (in->ask->coll == ALLREDUCE ? 8 : 1) * work_edges(in);
 }
 
-/* Servers as ranks. */
-double
-work_levels(const Planning *in)
-{
-	return 4e-6 * in->topo->n_nodes * in->topo->n_links + work_edges(in);
-}
-
 bool
 work_is_long(double seconds)
 {

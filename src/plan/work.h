@@ -19,7 +19,6 @@ double work_programs(const Planning *in);	/* with the searches of their trees */
 double work_steps(const Planning *in);		/* the same, of WORK_SOON_PIVOTS at most */
 double work_homes(const Planning *in);		/* trees that enter each switch of GPUs once */
 double work_entries(const Planning *in);		/* trees that enter each server once */
-double work_levels(const Planning *in);		/* trees over servers by flows */
 
 /* More than a packer takes before all others had their turn. */
 bool work_is_long(double seconds);

@@ -4,13 +4,6 @@
 
 #include "model/model.h"
 
-/* Broadcast, reduce, allreduce, allgather or reducescatter over a cluster, each server of which has a switch of its
- * own: trees over servers by flows, and over the GPUs inside of each (two_level.c). bound: of the same request.
- * *out: at the bound where that is of whole servers and their switches have room, else below it; NULL where the machine
- * is another one, where flows find no trees, and where a schedule of them would be too large. Demands are in order.
- * Fails: NO_MEMORY. Cost: flows over as many ranks as there are servers, and that of writing its edges down. */
-Status pack_two_level(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
-
 /* Allreduce, allgather or reducescatter over a cluster whose servers differ in size, in the rate of their GPUs, or in
  * the networks that they reach, each with a switch of its own: few trees of one hop between servers, or of as many as
  * their switches leave to the network (unequal.c).
@@ -47,14 +40,15 @@ Status pack_images(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collecti
 /* *serves: whether the machine is such a one, and some of its servers stay in their places. */
 Status pack_images_serves(Ctx *ctx, const Topology *topo, const Symmetry *sym, bool *serves);
 
-/* Allgather, reducescatter or allreduce over servers that a tree of switches joins, as leaf switches and a spine, each
- * server with a switch of its own or one GPU: trees that enter each server once (enter_once.c).
- * rate: of each rank, bytes/s; of an allreduce all. late: other choices of senders and of units than those that make
- * the better trees. listed: all trees in a list, else those of each rank (Packing.in_tree), not of an allreduce.
+/* Broadcast, reduce, allgather, reducescatter or allreduce over servers that a tree of switches joins, as leaf switches
+ * and a spine, each with a switch of its own or one GPU: trees that enter each server once (enter_once.c).
+ * root: of a broadcast or reduce. rate: of each rank, bytes/s; of an allreduce, broadcast or reduce of all. late: other
+ * choices of senders and of units than those that make the better trees. listed: all trees in a list, else those of
+ * each rank (Packing.in_tree), of an allgather or reducescatter.
  * *out: at this rate, but for rounding up to 1e-9 of it; an allgather's trees mostly have 3 to 10
  * hops, an allreduce's 10 to 60; NULL where the machine is another one, or where the greedy choice finds no room.
  * Demands are in order. Random: none. Cost: for each tree and each switch a look at all ranks below it, some times. */
-Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed,
+Status pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, int root, Frac rate, bool late, bool listed,
     Packing **out);
 /* Trees of an allgather for an allreduce that uses them in both directions. In each server, and below each switch,
  * there are enough roots that all trees with other roots have room to enter. rate: of all together. *out: mostly of 3

@@ -1,5 +1,5 @@
-/* Allgather, reducescatter or allreduce over servers that a tree of switches joins, as leaf switches and a spine: trees
- * that enter each server once, and what lies below each switch once, as far as ways have room.
+/* Collectives over servers that a tree of switches joins, as leaf switches and a spine: trees that enter each server
+ * once, and what lies below each switch once, as far as ways have room.
  *
  *     spine ---- leaf 0 ---- servers 0, 1, 2, 3      from GPU a of server 0: to b of 4 and c of 8, by the spine;
  *            \-- leaf 1 ---- servers 4, 5, 6, 7      to 1, 2, 3 by leaf 0, from b's server to 5, 6, 7 by leaf 1, ...
@@ -10,7 +10,10 @@
  * its uplink that no tree with that GPU as its root will need. It sends to the GPU with the most capacity left on its
  * downlink, in the server with the most left on its uplinks. So the links of all GPUs fill evenly. A server that no
  * link had capacity for is tried again from all GPUs that hold the data; where that fails, two trees of half the weight
- * take the place of this one.
+ * take the place of this one. On rails a server is entered by one of which it has nearly as much left as of its others.
+ *
+ * A broadcast has trees of one weight, which enter the servers first that may send most. Where the GPU that was reached
+ * has no room for a star in its server, others pass on what they have.
  *
  * An allreduce may use an allgather's trees in both directions. Then any rank may be the root of any number of trees:
  * where the links of a server let only T - k of all T units in, at least k have their roots there. So 128 servers with
@@ -18,6 +21,7 @@
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/enter_once_grow.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -28,6 +32,7 @@ enum {
 	MOST_BITS = 44,		/* of the denominator of the rate */
 	HOP_NS = 500,		/* about what one takes */
 	MOST_RATES = 64,	/* of links that differ */
+	TRIES = 4,		/* also of even use of rails, deeper trees, and such as are passed on in servers */
 	DEEP = 4		/* units of a tree that a sender has to have more for each hop that it is deeper */
 };
 
@@ -49,7 +54,7 @@ grow_all(struct grower *g, int root, int64_t weight, bool *good)
 	memcpy(g->hops[g->n_trees], g->hop, (size_t)g->n_hops * sizeof *g->hop);
 	g->weights[g->n_trees] = weight;
 	g->of_root[g->n_trees++] = root;
-	g->needs[root] -= weight * g->times[root];
+	entering_need(g, root, -weight * g->times[root]);
 	g->pool[g->net.server[root]] += weight * (g->both ? g->times[root] : 1);
 	return OK;
 }
@@ -76,7 +81,7 @@ count_entries(struct grower *g, int v)
 	return n;
 }
 
-/* How often the tree of a rank leaves it where it sends to all that has to be entered once. */
+/* How often the tree of a rank leaves it where it sends to all that has to be entered once; of the only root: once. */
 static Status
 count_times(struct grower *g)
 {
@@ -88,7 +93,8 @@ count_times(struct grower *g)
 	for (int r = 0; r < g->n; r++) {
 		for (int v = net->above[r]; v >= 0; v = net->above[v])
 			g->times[r] += entries[v] > 0 ? entries[v] - 1 : 0;
-		g->needs[r] = g->own[r] * g->times[r];
+		g->times[r] = g->only < 0 ? g->times[r] : 1;
+		entering_need(g, r, g->own[r] * g->times[r]);
 	}
 	return OK;
 }
@@ -245,14 +251,15 @@ make_packing(struct grower *g, Frac unit, Packing **out)
 	TRY(TEMP_EACH(g->ctx, g->n, there, back));
 	TRY(TEMP(g->ctx, links, (size_t)g->n * LIMIT_ROUTE_LINKS));
 	TRY(sort_trees(g, &first, &next));
-	TRY(pack_new(g->ctx, g->n_trees, !g->both, &pack));
+	const bool each = !g->both && g->only < 0;
+	TRY(pack_new(g->ctx, g->n_trees, each, &pack));
 	pack->unit = unit;
 	for (int r = 0; r < g->n; r++)
 		for (int t = first[r]; t >= 0; t = next[t]) {
 			TRY(list_edges(g, t, false, links, there));
 			if (g->both)
 				TRY(list_edges(g, t, true, links, back));
-			else
+			else if (each)
 				pack->demand[pack->n_trees] = r;
 			pack->weight[pack->n_trees] = g->weights[t];
 			TRY(tree_arrange(g->ctx, g->n, coll, g->both ? -1 : r, there, g->both ? back : NULL, g->n - 1,
@@ -474,7 +481,8 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	const TreeNetwork *net = &g->net;
 	int64_t *used;
 	TRY(TEMP(g->ctx, used, count_ways(g)));
-	TRY(TEMP_EACH(g->ctx, g->n, g->own, g->needs, g->times, g->holds, g->depth, g->holder, g->held, g->hop));
+	TRY(TEMP(g->ctx, g->needs, net->n_ways));
+	TRY(TEMP_EACH(g->ctx, g->n, g->own, g->times, g->holds, g->depth, g->holder, g->held, g->hop));
 	TRY(TEMP(g->ctx, g->left, topo->n_links));
 	TRY(TEMP_EACH(g->ctx, net->n_servers, g->entered, g->pool));
 	TRY(TEMP(g->ctx, g->turn, net->first_group[topo->n_vertices]));
@@ -482,7 +490,7 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	for (int l = 0; l < topo->n_links; l++)
 		g->left[l] = (int64_t)((Wide)topo->link[l].capacity * rate.den * units / rate.num);
 	for (int r = 0; r < g->n; r++)
-		g->own[r] = units;
+		g->own[r] = g->only < 0 || r == g->only ? units : 0;
 	for (int s = 0; s < net->n_servers; s++)
 		g->pool[s] = ways_of(g, net->rise, s, used);
 	*good = true;
@@ -506,8 +514,9 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 			if (at >= net->end[s])
 				continue;
 			n++;
-			if (g->own[net->member[at]] > 0)
-				TRY(grow_all(g, net->member[at], g->own[net->member[at]], good));
+			int64_t own = g->own[net->member[at]], each = g->only < 0 ? own : 1;
+			for (int64_t i = 0; *good && i < own; i += each)
+				TRY(grow_all(g, net->member[at], each, good));
 		}
 	}
 	return OK;
@@ -522,11 +531,27 @@ pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 	*out = NULL;
 	g->n_trees = 0;
 	g->ahead = 0;
-	choose_units(g, rate, from, to, g->both ? 2 : g->shared ? 1 : g->n, &units);
+	choose_units(g, rate, from, to, g->both ? 2 : g->shared || g->only >= 0 ? 1 : g->n, &units);
 	if (units == 0 || !frac_mul(rate, (Frac){ 1, units }, &unit))
 		return OK;
 	TRY(grow_roots(g, rate, units, &good));
 	return !good ? OK : g->listed ? make_packing(g, unit, out) : number_trees(g, units, out);
+}
+
+/* Trees of one root, a unit each: as few and as shallow as they are by some numbers. */
+static Status
+pack_of_root(struct grower *g, Frac rate, Packing **out)
+{
+	int *work, least = INT_MAX;
+	TRY(TEMP(g->ctx, work, g->n));
+	for (int k = 1; k < MOST_UNITS; k *= 2) {
+		Packing *pack;
+		TRY(pack_units(g, rate, k, MOST_UNITS, &pack));
+		int sum = pack ? pack->n_trees + pack_depth(pack, work) : INT_MAX;
+		*out = sum < least ? pack : *out;
+		least = sum < least ? sum : least;
+	}
+	return OK;
 }
 
 Status
@@ -578,12 +603,12 @@ pack_enter_once_inside(Ctx *ctx, const Topology *topo, Collective coll, Frac *ra
 }
 
 static Status
-start(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, struct grower *g, bool *serves)
+start(Ctx *ctx, const Topology *topo, Collective coll, int root, Frac rate, bool listed, struct grower *g, bool *serves)
 {
 	int n = topo->n_ranks, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
 	*g = (struct grower){
-		.ctx = ctx, .into = coll == REDUCESCATTER, .both = coll == ALLREDUCE, .n = n, .listed = listed,
-		.deep = DEEP
+		.ctx = ctx, .into = coll == REDUCESCATTER || coll == REDUCE, .both = coll == ALLREDUCE,
+		.only = collective_rooted(coll) ? root : -1, .n = n, .listed = listed, .deep = DEEP
 	};
 	int each = g->both ? 2 : 1;
 	g->most = edges / n / each < LIMIT_TREES ? edges / n / each : LIMIT_TREES;
@@ -594,15 +619,21 @@ start(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, s
 }
 
 Status
-pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool late, bool listed, Packing **out)
+pack_enter_once(Ctx *ctx, const Topology *topo, Collective coll, int root, Frac rate, bool late, bool listed,
+    Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct grower g;
 	bool serves;
 	*out = NULL;
-	TRY(start(ctx, topo, coll, rate, listed, &g, &serves));
-	for (; serves && !*out && g.deep >= (late ? 0 : DEEP); g.deep -= DEEP) {
-		if (!g.both)
+	TRY(start(ctx, topo, coll, root, rate, listed, &g, &serves));
+	for (int i = 0; serves && !*out && i < (late ? TRIES : 1); i++) {
+		g.fair = g.net.n_tops > 1 && (i > 0 || g.only >= 0);
+		g.deep = i <= 1 ? DEEP : 0;
+		g.passed = g.only >= 0 || (i == TRIES - 1 && !g.both);
+		if (g.only >= 0)
+			TRY(pack_of_root(&g, rate, out));
+		else if (!g.both)
 			TRY(pack_units(&g, rate, 1, MOST_UNITS, out));
 		/* More units find room more often, but trees of few are slow. */
 		for (int k = late ? FEW_UNITS : LEAST_UNITS; g.both && !*out && k <= FEW_UNITS; k *= 2)
@@ -619,7 +650,7 @@ pack_enter_once_shared(Ctx *ctx, const Topology *topo, Frac rate, Packing **out)
 	struct grower g;
 	bool serves;
 	*out = NULL;
-	TRY(start(ctx, topo, ALLGATHER, rate, true, &g, &serves));
+	TRY(start(ctx, topo, ALLGATHER, -1, rate, true, &g, &serves));
 	g.shared = true;
 	g.most /= 2;
 	for (int k = 1; serves && !*out && k <= FEW_UNITS; k *= 2)

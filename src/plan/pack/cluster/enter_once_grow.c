@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { FAIR = 4 };	/* of 5 units that another way of the server has left, a way has so many */
+
 /* ---- links ---- */
 
 int64_t
@@ -53,20 +55,37 @@ left_for_others(const struct grower *g, int server)
 	return g->pool[server] + (g->both ? -g->ahead : own);
 }
 
+/* Arcs of a rank, and on from inside of its server. */
+static bool
+is_inner(const struct grower *g, int v)
+{
+	return v >= 0 && (v < g->n || g->net.topo->vertex[v].node >= 0);
+}
+
+void
+entering_need(struct grower *g, int root, int64_t units)
+{
+	for (int v = root; is_inner(g, v); v = g->net.above[v])
+		g->needs[v] += units;
+}
+
 /* Units of a way up to a vertex that its rank may use for trees of other roots. */
 static int64_t
 spare(const struct grower *g, int way, int top)
 {
-	int rank = g->net.rank_of[way], s = g->net.server[way];
-	int64_t needs = rank == g->root ? 0 : g->needs[rank], left = entering_left(g, g->net.rise, way, top);
-	if (way == rank)
-		left -= needs;
-	else if (g->net.rise[rank] >= 0) {
-		int64_t first = g->left[g->net.rise[rank]] - needs;
-		left = first < left ? first : left;
+	const TreeNetwork *net = &g->net;
+	int rank = net->rank_of[way];
+	int64_t own = g->needs[g->root], least = left_for_others(g, net->server[way]);
+	for (int v = way; v != top; v = net->above[v]) {
+		int64_t needs = g->needs[v] - (entering_is_below(g, g->root, v) ? own : 0);
+		int64_t left = entering_left(g, net->rise, v, net->above[v]) - needs;
+		least = left < least ? left : least;
 	}
-	int64_t pool = left_for_others(g, s);
-	return left < pool ? left : pool;
+	if (way != rank && net->rise[rank] >= 0) {
+		int64_t first = g->left[net->link[net->rise[rank]]] - (rank == g->root ? 0 : g->needs[rank]);
+		least = first < least ? first : least;
+	}
+	return least;
 }
 
 static void
@@ -114,33 +133,88 @@ hold(struct grower *g, int rank)
 	g->holder[g->n_holders++] = rank;
 }
 
-/* May a rank send to all others of its server? */
+/* Units that a rank may send in its server: the only root of all trees needs one for each later one. */
+static int64_t
+left_inside(const struct grower *g, int rank)
+{
+	return g->left[g->net.to_switch[rank]] - (rank == g->only ? g->ahead : 0);
+}
+
+static bool
+reaches_all(const struct grower *g, int rank)
+{
+	int s = g->net.server[rank], n = g->net.end[s] - g->net.first[s];
+	return n == 1 || left_inside(g, rank) >= (n - 1) * g->weight;
+}
+
+/* May a rank send to all others of its server, or, where that is enough, with others that pass it on? */
 static bool
 has_room_inside(const struct grower *g, int rank)
 {
 	const TreeNetwork *net = &g->net;
 	int s = net->server[rank], n = net->end[s] - net->first[s];
-	bool room = n == 1 || g->left[net->to_switch[rank]] >= (n - 1) * g->weight;
-	for (int i = net->first[s]; room && i < net->end[s]; i++)
-		room = net->member[i] == rank || g->left[net->from_switch[net->member[i]]] >= g->weight;
-	return room;
+	int64_t all = 0;
+	bool room = true;
+	for (int i = net->first[s]; n > 1 && room && i < net->end[s]; i++) {
+		int r = net->member[i];
+		room = r == rank || g->left[net->from_switch[r]] >= g->weight;
+		all += left_inside(g, r) / g->weight;
+	}
+	bool passed = n > 1 && g->any && g->passed && left_inside(g, rank) >= g->weight && all >= n - 1;
+	return room && (passed || reaches_all(g, rank));
 }
 
+/* Of the ranks of a server that hold the data, or do not, the one that may send most; -1: none. */
+static int
+widest_inside(const struct grower *g, int server, bool holds)
+{
+	const TreeNetwork *net = &g->net;
+	int best = -1;
+	for (int i = net->first[server]; i < net->end[server]; i++) {
+		int r = net->member[i];
+		if (g->holds[r] == holds && (best < 0 || left_inside(g, r) > left_inside(g, best)))
+			best = r;
+	}
+	return best;
+}
+
+/* Its first rank sends to all others, if it can; else each that has the data, to those that may pass on most first. */
 static void
 fill_server(struct grower *g, int rank)
 {
 	const TreeNetwork *net = &g->net;
 	int s = net->server[rank];
+	bool star = reaches_all(g, rank);
 	g->entered[s] = true;
 	hold(g, rank);
-	for (int i = net->first[s]; i < net->end[s]; i++)
-		if (net->member[i] != rank) {
-			add_hop(g, rank, net->member[i], true);
-			hold(g, net->member[i]);
+	for (int i = net->first[s], r; star && i < net->end[s]; i++)
+		if ((r = net->member[i]) != rank) {
+			add_hop(g, rank, r, true);
+			hold(g, r);
 		}
+	for (int r; !star && (r = widest_inside(g, s, false)) >= 0;) {
+		add_hop(g, widest_inside(g, s, true), r, true);
+		hold(g, r);
+	}
 }
 
 /* ---- a tree ---- */
+
+/* Of several networks, as rails: has a way into a server nearly as much left as its other ones? */
+static bool
+is_fair(const struct grower *g, int way, int64_t left)
+{
+	const TreeNetwork *net = &g->net;
+	bool fair = true;
+	const int s = net->server[way];
+	for (int i = net->first[s]; fair && i < net->first[s + 1]; i++) {
+		int w = net->member[i], top = w;
+		while (net->above[top] >= 0)
+			top = net->above[top];
+		fair = w == top || left * (FAIR + 1) >= entering_left(g, net->fall, w, top) * FAIR;
+	}
+	return fair;
+}
 
 /* The way by which a tree enters a server from a vertex; -1: none has room. */
 static int
@@ -152,7 +226,7 @@ entry_of(const struct grower *g, int server, int top)
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
 		int w = net->member[i];
 		int64_t left = entering_is_below(g, w, top) ? entering_left(g, net->fall, w, top) : -1;
-		if (left > most && has_room_inside(g, net->rank_of[w])) {
+		if (left > most && has_room_inside(g, net->rank_of[w]) && (g->any || is_fair(g, w, left))) {
 			best = w;
 			most = left;
 		}
@@ -245,14 +319,18 @@ is_entered(const struct grower *g, const Group *group)
 	return false;
 }
 
-/* Units left of the ways down from a vertex. */
+/* Units left of the ways down from a vertex, into servers. */
 static int64_t
 left_below(const struct grower *g, int v)
 {
 	const TreeNetwork *net = &g->net;
 	int64_t sum = 0;
-	for (int i = 0; i < net->n_below[v]; i++)
-		sum += g->left[net->link[net->fall[net->way[net->at[v] + i]]]];
+	for (int i = 0, w; i < net->n_below[v]; i += net->n_below[w]) {
+		w = net->way[net->at[v] + i];
+		while (net->above[w] != v && is_inner(g, net->above[w]))
+			w = net->above[w];
+		sum += g->left[net->link[net->fall[w]]];
+	}
 	return sum;
 }
 
@@ -266,7 +344,7 @@ compare_keys(const void *a, const void *b)
 }
 
 /* The groups of a vertex in turn: first those with most left of the way down to them, or to the ranks below them, as
- * of the leaf switches of several rails. */
+ * of the leaf switches of several rails. Where one root has all trees, servers that may send most come first. */
 static const struct turn *
 take_turns(const struct grower *g, int v, bool inside, int *n)
 {
@@ -274,8 +352,9 @@ take_turns(const struct grower *g, int v, bool inside, int *n)
 	struct turn *turn = g->turn + net->first_group[v];
 	*n = net->first_group[v + 1] - net->first_group[v];
 	for (int i = 0; i < *n; i++) {
-		int c = net->group[net->first_group[v] + i].child;
-		turn[i] = (struct turn){ c < 0 ? 0 : inside ? left_below(g, c) : g->left[net->fall[c]],
+		int c = net->group[net->first_group[v] + i].child, s = net->group[net->first_group[v] + i].server;
+		int64_t alone = c < 0 && g->only >= 0 ? g->pool[s] : 0;
+		turn[i] = (struct turn){ c < 0 ? alone : inside ? left_below(g, c) : g->left[net->fall[c]],
 		    net->first_group[v] + i };
 	}
 	qsort(turn, (size_t)*n, sizeof *turn, compare_keys);
@@ -331,7 +410,8 @@ find_sender(const struct grower *g, int to, int64_t *left)
 	return best;
 }
 
-/* A server that was left out, from any holder, by the way that has most left. */
+/* A server that was left out, from any holder, by the way that has most left, of one root's trees from the least deep
+ * holder. */
 static bool
 enter_late(struct grower *g, int server)
 {
@@ -340,7 +420,9 @@ enter_late(struct grower *g, int server)
 	int64_t most = -1, left = 0;
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
 		int w = net->member[i], from = has_room_inside(g, net->rank_of[w]) ? find_sender(g, w, &left) : -1;
-		if (from >= 0 && left > most) {
+		bool nearer = g->only >= 0 && src >= 0 && from >= 0 && left == most
+		    && g->depth[net->rank_of[from]] < g->depth[net->rank_of[src]];
+		if (from >= 0 && (left > most || nearer)) {
 			most = left;
 			src = from;
 			dst = w;
@@ -351,6 +433,17 @@ enter_late(struct grower *g, int server)
 	add_hop(g, src, dst, false);
 	fill_server(g, net->rank_of[dst]);
 	return true;
+}
+
+/* A server that was left out: the first, or of one root's trees the one that may send most; -1: there is none. */
+static int
+choose_late(const struct grower *g)
+{
+	int best = -1;
+	for (int s = 0; s < g->net.n_servers; s++)
+		if (!g->entered[s] && (best < 0 || (g->only >= 0 && g->pool[s] > g->pool[best])))
+			best = s;
+	return best;
 }
 
 /* Of several networks, as rails, the one whose ways down to ranks have most left comes first. */
@@ -375,13 +468,19 @@ entering_grow(struct grower *g, int root, int64_t weight)
 	g->n_hops = g->n_holders = 0;
 	memset(g->entered, 0, (size_t)net->n_servers * sizeof *g->entered);
 	memset(g->holds, 0, (size_t)g->n * sizeof *g->holds);
+	g->any = true;
 	bool good = has_room_inside(g, root);
 	if (good)
 		fill_server(g, root);
-	for (int i = 0, first = choose_network(g); good && i < net->n_tops; i++)
+	/* From one root on several networks, as rails, servers come one by one: those that may send most first. */
+	int passes = !g->fair ? net->n_tops : g->only >= 0 ? 0 : 2 * net->n_tops;
+	for (int i = 0, first = choose_network(g); good && i < passes; i++) {
+		g->any = !g->fair || i >= net->n_tops;
 		spread(g, net->top[(i + first) % net->n_tops]);
-	for (int s = 0; good && s < net->n_servers; s++)
-		good = g->entered[s] || enter_late(g, s);
+	}
+	g->any = true;
+	for (int s; good && (s = choose_late(g)) >= 0;)
+		good = enter_late(g, s);
 	for (int i = 0; !good && i < g->n_hops; i++)
 		use(g, &g->hop[i], -weight);
 	g->ahead += good ? 0 : weight;

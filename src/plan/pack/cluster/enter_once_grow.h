@@ -22,17 +22,23 @@ struct grower {
 	bool shared;		/* an allgather's trees for one: roots have as many as their links leave to them */
 	bool listed;		/* all trees in a list; else those of each rank by numbers of edges */
 	int deep;		/* DEEP, or 0 */
+	bool fair;		/* of several networks, as rails: ways into a server fill evenly */
+	bool passed;		/* ranks may pass data on in their server */
+	int only;		/* of a broadcast or reduce: the root of all trees; -1 */
 	int n;			/* ranks */
 	int64_t *left;		/* units of each link */
 	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need, or but of an
 				 * allreduce less one for each of their units */
 	int64_t *own;		/* of each rank: units of its trees */
-	int64_t *needs;		/* of each rank: units of its uplink that trees with it as their root will take */
+	int64_t *needs;		/* of each rank, and each vertex of a server: units of the arc up that trees with their
+				 * roots below will take */
 	int *times;		/* of each rank: how often a tree of its own leaves it */
 	int64_t ahead;		/* units of the trees that come after the current one */
 	/* The current tree: */
 	int root;
 	int64_t weight;
+	bool any;		/* also ways that have less left than others of their server, and ranks that have others
+				 * pass data on in it */
 	bool *entered;		/* servers */
 	bool *holds;		/* ranks */
 	int *depth;		/* of each rank that holds it: hops from the root */
@@ -53,6 +59,9 @@ int64_t entering_left(const struct grower *g, const int *arcs, int way, int top)
 
 /* All of them are used, as they would be by data. */
 void entering_use(struct grower *g, const int *arcs, int way, int top, int64_t units);
+
+/* Trees of a root will take so many units more of the arcs from there as far as its server goes. */
+void entering_need(struct grower *g, int root, int64_t units);
 
 /* The nearest vertex above two ways; -1: they are in different networks. */
 int entering_meet(const struct grower *g, int a, int b);

@@ -212,6 +212,7 @@ climb_all(TreeNetwork *t, bool into, int *order, int *n)
 
 /* Work space. A search begins at a NIC's link to or from the network, inside of its server. */
 struct spare {
+	bool *has;		/* of each rank: its own way has something that those before it left */
 	bool *passed;		/* of each link: on some rank's way up or down */
 	int64_t *left;		/* of each link: what ways leave of its capacity */
 	int *by_in, *by_out;	/* of each vertex that was reached: the link that leads there, or on from there; -1 */
@@ -253,6 +254,7 @@ fill_own(const TreeNetwork *t, struct spare *w)
 			use_up(t, w, t->rise[v], least);
 			use_up(t, w, t->fall[v], least);
 		}
+		w->has[r] = least > 0;
 	}
 	for (int v = 0; v < topo->n_vertices; v++)
 		for (int side = 0; side < 2 && t->level[v] >= 0 && t->above[v] >= 0; side++)
@@ -376,6 +378,7 @@ add_ways(Ctx *ctx, TreeNetwork *t, bool into, int *order, int *n)
 {
 	const Topology *topo = t->topo;
 	struct spare w = { .n_steps = topo->n_links, .links = topo->n_links, .nexts = topo->n_links };
+	TRY(TEMP(ctx, w.has, topo->n_ranks));
 	TRY(TEMP_EACH(ctx, topo->n_links, w.passed, w.left));
 	TRY(TEMP_EACH(ctx, topo->n_vertices, w.by_in, w.by_out, w.queue));
 	fill_own(t, &w);
@@ -391,6 +394,12 @@ add_ways(Ctx *ctx, TreeNetwork *t, bool into, int *order, int *n)
 		memset(w.by_out, -1, (size_t)topo->n_vertices * sizeof *w.by_out);
 		TRY(add_ways_to(ctx, t, &w, into, l, out, order, n));
 	}
+	/* What a rank sent by a NIC that others fill would be lost to its way to another one. */
+	for (int r = 0; r < topo->n_ranks; r++)
+		if (t->more[r] >= 0 && !w.has[r]) {
+			t->above[r] = t->rise[r] = t->fall[r] = -1;
+			t->level[r] = 0;
+		}
 	return OK;
 }
 
