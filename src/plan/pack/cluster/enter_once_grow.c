@@ -77,7 +77,7 @@ spare(const struct grower *g, int way, int top)
 	int rank = net->rank_of[way];
 	int64_t own = g->needs[g->root], least = left_for_others(g, net->server[way]);
 	for (int v = way; v != top; v = net->above[v]) {
-		int64_t needs = g->needs[v] - (entering_is_below(g, g->root, v) ? own : 0);
+		int64_t needs = g->needs[v] - (entering_is_below(g, g->root, v) && is_inner(g, v) ? own : 0);
 		int64_t left = entering_left(g, net->rise, v, net->above[v]) - needs;
 		least = left < least ? left : least;
 	}

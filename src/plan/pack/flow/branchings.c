@@ -381,33 +381,31 @@ orient(struct branchings *b, Supply *supply, int64_t *capacity, int *root, bool 
 	return OK;
 }
 
-Status
-pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate, const int64_t *shares,
-    Packing **out)
+/* Trees of this rate, bytes/s, of each demand. */
+static Status
+pack_at(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	int demands = collective_demands(ask->coll, topo->n_ranks), root = ask->root;
 	Supply supply = { .topo = topo, .into = ask->coll != ALLREDUCE && collective_reduces(ask->coll) };
-	int64_t *capacity, *owed, units, parts = shares ? 0 : demands;
+	int64_t *capacity, *owed, units;
 	struct branchings *b;
 	bool fits = true;
 	*out = NULL;
-	for (int r = 0; r < topo->n_ranks && shares; r++)
-		parts += shares[r];
 	if (!is_served(topo, ask->coll))
 		return OK;
 	TRY(TEMP(ctx, capacity, topo->n_links));
 	TRY(TEMP(ctx, owed, topo->n_ranks));
 	TRY(TEMP(ctx, b, 1));
 	*b = (struct branchings){ .ctx = ctx, .topo = topo, .n = topo->n_ranks, .supply = &supply };
-	if (find_unit(topo, rate, (int)parts, &b->unit, capacity, &units)) {
+	if (find_unit(topo, rate, demands, &b->unit, capacity, &units)) {
 		supply.capacity = capacity;
 		supply.owed = owed;
-		supply.total = units * parts;
+		supply.total = units * demands;
 		if (ask->coll == ALLREDUCE)
 			TRY(orient(b, &supply, capacity, &root, &fits));
 		for (int r = 0; r < topo->n_ranks; r++)
-			owed[r] = demands > 1 ? units * (shares ? shares[r] : 1) : r == root ? supply.total : 0;
+			owed[r] = demands > 1 ? units : r == root ? supply.total : 0;
 		if (fits)
 			TRY(pack_supply(b, ask, &supply, out));
 		if (ask->coll == ALLREDUCE && !supply.opposite)
@@ -459,7 +457,7 @@ pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *a
 	*out = NULL;
 	if (!branchings_rate(topo, bound, ask, &rate))
 		return OK;
-	TRY(pack_branchings_of(ctx, topo, bound, ask, rate, NULL, out));
+	TRY(pack_at(ctx, topo, bound, ask, rate, out));
 	if (*out)
 		log_verbose(ctx, "flows: %d trees", (*out)->n_trees);
 	return OK;

@@ -19,10 +19,6 @@
 Status pack_branchings(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Packing **out);
 /* The rate of each demand that it is for; false where that needs too many bits. */
 bool branchings_rate(const Topology *topo, const Bound *bound, const Ask *ask, Frac *rate);
-/* The same at this rate, bytes/s, of each demand. shares: of an allgather or reducescatter, the demand of rank r is
- * shares[r] times that, shares[r] > 0; NULL: once. bound: read where the directions of an allreduce differ. */
-Status pack_branchings_of(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Frac rate,
-    const int64_t *shares, Packing **out);
 
 /* Allgather or reducescatter over links between GPUs alone, at the bound, each tree as shallow as any from its root
  * (balanced.c). sym: of topo.
