@@ -204,7 +204,7 @@ next_stage(struct paths *p, enum stage *stage)
 	}
 	if (*stage == PERTURBED) {
 		p->perturbation = 0;
-		p->dual = true;
+		p->dual = false;	/* The dual method may take minutes from here, by steps that change nothing. */
 		paths_sides(p);
 	} else {
 		p->tolerance = 1e-9;
