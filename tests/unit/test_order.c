@@ -54,6 +54,40 @@ closed_term(void)
 	    got * 1e6, least * 1e6);
 }
 
+/* Forty trees over links of their own machine, so that more edges leave rank 0 than it sends at once. The last has a
+ * 39001st of the rate; its part moves at a fortieth of a link, and is not the last. */
+static void
+edges_in_turn(void)
+{
+	enum { MANY = 40, WEIGHT = 1000, LINKS = RANKS - 1 };
+	const int64_t capacity = INT64_C(25000000000);
+	Link link[LINKS] = { { .from = 0, .to = 1, .capacity = capacity }, { .from = 1, .to = 2, .capacity = capacity },
+		{ .from = 1, .to = 3, .capacity = capacity } };
+	int number[LINKS] = { 0, 1, 2 };
+	Edge edge[] = { { 0, 1, 1, &number[0] }, { 1, 2, 1, &number[1] }, { 1, 3, 1, &number[2] } };
+	const Topology linked = { .name = "machine", .n_ranks = RANKS, .n_vertices = RANKS, .n_links = LINKS,
+		.link = link };
+	Tree tree[MANY];
+	int64_t weight[MANY];
+	for (int t = 0; t < MANY; t++) {
+		tree[t] = (Tree){ .n_down = RANKS - 1, .down = edge };
+		weight[t] = t < MANY - 1 ? WEIGHT : 1;
+	}
+	Packing pack = { .tree = tree, .weight = weight, .n_trees = MANY,
+		.unit = { capacity, (MANY - 1) * WEIGHT + 1 } };
+	int work[2 * RANKS + LINKS];
+	const double bytes = 1 << 26, seconds = bytes / (double)capacity;
+	double turns = pack_time(&linked, &pack, (Frac){ capacity, 1 }, bytes, work);
+	pack.n_trees = KERNEL_AT_ONCE / 2;
+	pack.weight = weight + MANY - pack.n_trees;
+	double sum = (pack.n_trees - 1) * WEIGHT + 1;
+	pack.unit.den = (Wide)sum;
+	double own = pack_time(&linked, &pack, (Frac){ capacity, 1 }, bytes, work);
+	check(turns > seconds && turns < 1.2 * seconds && own > 1.9 * seconds,
+	    "edges that take turns: a tree of low rate is not the last", "%g and %g of the time of the bytes",
+	    turns / seconds, own / seconds);
+}
+
 /* Trees of one kind that have this rate together. */
 static Packing
 packing(Edge *edge, int n_trees, Frac rate)
@@ -104,5 +138,6 @@ main(void)
 	ask.max_trees = 0;
 	deep_parts();
 	closed_term();
+	edges_in_turn();
 	return end_tests();
 }
