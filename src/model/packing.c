@@ -169,16 +169,15 @@ static void
 rates_of(const Topology *topo, const Tree *tree, double own, const int *leave, const int *pass, double *follow,
     double *hop)
 {
-	*follow = *hop = own;
+	*follow = *hop = INFINITY;
 	for (int i = 0; i < tree->n_down + tree->n_up; i++) {
 		const Edge *edge = tree_edge(tree, i);
 		double part = INFINITY;
 		for (int k = 0; k < edge->n_links; k++)
 			part = fmin(part, (double)topo->link[edge->link[k]].capacity / pass[edge->link[k]]);
-		bool turns = leave[edge->src] > KERNEL_AT_ONCE;
-		double most = turns ? fmax(part, own) : own;
-		*follow = i == 0 || most < *follow ? most : *follow;
-		*hop = i == 0 || (turns ? part : own) < *hop ? (turns ? part : own) : *hop;
+		part = leave[edge->src] > KERNEL_AT_ONCE ? part : own;
+		*hop = fmin(*hop, part);
+		*follow = fmin(*follow, fmax(part, own));
 	}
 }
 

@@ -339,7 +339,7 @@ serves_parents(const struct portfolio *p)
 	    && (is_direct(p->in) || is_of_ranks(p->in));
 }
 
-/* Not behind switches where trees of so many units would be slow. */
+/* None behind switches above LIGHT_UNITS units of rate: trees of one unit would be slow. */
 static Status
 find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
 {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FAIR = 4 };	/* of 5 units that another way of the server has left, a way has so many */
+enum { FAIR = 4 };	/* fifths of what any other uplink of the server has left that an uplink must have left */
 
 /* ---- links ---- */
 

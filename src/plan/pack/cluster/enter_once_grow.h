@@ -60,7 +60,8 @@ int64_t entering_left(const struct grower *g, const int *arcs, int way, int top)
 /* All of them are used, as they would be by data. */
 void entering_use(struct grower *g, const int *arcs, int way, int top, int64_t units);
 
-/* Trees of a root will take so many units more of the arcs from there as far as its server goes. */
+/* Reserves units on the links from a root to the edge of its server, for trees of that root that are still to come;
+ * units < 0: releases them. */
 void entering_need(struct grower *g, int root, int64_t units);
 
 /* The nearest vertex above two ways; -1: they are in different networks. */

@@ -394,7 +394,7 @@ add_ways(Ctx *ctx, TreeNetwork *t, bool into, int *order, int *n)
 		memset(w.by_out, -1, (size_t)topo->n_vertices * sizeof *w.by_out);
 		TRY(add_ways_to(ctx, t, &w, into, l, out, order, n));
 	}
-	/* What a rank sent by a NIC that others fill would be lost to its way to another one. */
+	/* A rank whose own NIC is full by the traffic of others uses its further way alone. */
 	for (int r = 0; r < topo->n_ranks; r++)
 		if (t->more[r] >= 0 && !w.has[r]) {
 			t->above[r] = t->rise[r] = t->fall[r] = -1;
