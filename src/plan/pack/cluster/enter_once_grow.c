@@ -137,7 +137,7 @@ hold(struct grower *g, int rank)
 static int64_t
 left_inside(const struct grower *g, int rank)
 {
-	return g->left[g->net.to_switch[rank]] - (rank == g->only ? g->ahead : 0);
+	return g->left[g->net.to_switch[rank]] - (rank == g->sole_root ? g->ahead : 0);
 }
 
 static bool
@@ -160,8 +160,8 @@ has_room_inside(const struct grower *g, int rank)
 		room = r == rank || g->left[net->from_switch[r]] >= g->weight;
 		all += left_inside(g, r) / g->weight;
 	}
-	bool passed = n > 1 && g->any && g->passed && left_inside(g, rank) >= g->weight && all >= n - 1;
-	return room && (passed || reaches_all(g, rank));
+	bool relayed = n > 1 && g->relaxed && g->relayed && left_inside(g, rank) >= g->weight && all >= n - 1;
+	return room && (relayed || reaches_all(g, rank));
 }
 
 /* Of the ranks of a server that hold the data, or do not, the one that may send most; -1: none. */
@@ -226,7 +226,7 @@ entry_of(const struct grower *g, int server, int top)
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
 		int w = net->member[i];
 		int64_t left = entering_is_below(g, w, top) ? entering_left(g, net->fall, w, top) : -1;
-		if (left > most && has_room_inside(g, net->rank_of[w]) && (g->any || is_fair(g, w, left))) {
+		if (left > most && has_room_inside(g, net->rank_of[w]) && (g->relaxed || is_fair(g, w, left))) {
 			best = w;
 			most = left;
 		}
@@ -353,7 +353,7 @@ take_turns(const struct grower *g, int v, bool inside, int *n)
 	*n = net->first_group[v + 1] - net->first_group[v];
 	for (int i = 0; i < *n; i++) {
 		int c = net->group[net->first_group[v] + i].child, s = net->group[net->first_group[v] + i].server;
-		int64_t alone = c < 0 && g->only >= 0 ? g->pool[s] : 0;
+		int64_t alone = c < 0 && g->sole_root >= 0 ? g->pool[s] : 0;
 		turn[i] = (struct turn){ c < 0 ? alone : inside ? left_below(g, c) : g->left[net->fall[c]],
 		    net->first_group[v] + i };
 	}
@@ -420,7 +420,7 @@ enter_late(struct grower *g, int server)
 	int64_t most = -1, left = 0;
 	for (int i = net->first[server]; i < net->first[server + 1]; i++) {
 		int w = net->member[i], from = has_room_inside(g, net->rank_of[w]) ? find_sender(g, w, &left) : -1;
-		bool nearer = g->only >= 0 && src >= 0 && from >= 0 && left == most
+		bool nearer = g->sole_root >= 0 && src >= 0 && from >= 0 && left == most
 		    && g->depth[net->rank_of[from]] < g->depth[net->rank_of[src]];
 		if (from >= 0 && (left > most || nearer)) {
 			most = left;
@@ -441,7 +441,7 @@ choose_late(const struct grower *g)
 {
 	int best = -1;
 	for (int s = 0; s < g->net.n_servers; s++)
-		if (!g->entered[s] && (best < 0 || (g->only >= 0 && g->pool[s] > g->pool[best])))
+		if (!g->entered[s] && (best < 0 || (g->sole_root >= 0 && g->pool[s] > g->pool[best])))
 			best = s;
 	return best;
 }
@@ -468,17 +468,17 @@ entering_grow(struct grower *g, int root, int64_t weight)
 	g->n_hops = g->n_holders = 0;
 	memset(g->entered, 0, (size_t)net->n_servers * sizeof *g->entered);
 	memset(g->holds, 0, (size_t)g->n * sizeof *g->holds);
-	g->any = true;
+	g->relaxed = true;
 	bool good = has_room_inside(g, root);
 	if (good)
 		fill_server(g, root);
 	/* From one root on several networks, as rails, servers come one by one: those that may send most first. */
-	int passes = !g->fair ? net->n_tops : g->only >= 0 ? 0 : 2 * net->n_tops;
+	int passes = !g->fair ? net->n_tops : g->sole_root >= 0 ? 0 : 2 * net->n_tops;
 	for (int i = 0, first = choose_network(g); good && i < passes; i++) {
-		g->any = !g->fair || i >= net->n_tops;
+		g->relaxed = !g->fair || i >= net->n_tops;
 		spread(g, net->top[(i + first) % net->n_tops]);
 	}
-	g->any = true;
+	g->relaxed = true;
 	for (int s; good && (s = choose_late(g)) >= 0;)
 		good = enter_late(g, s);
 	for (int i = 0; !good && i < g->n_hops; i++)

@@ -23,8 +23,8 @@ struct grower {
 	bool listed;		/* all trees in a list; else those of each rank by numbers of edges */
 	int deep;		/* DEEP, or 0 */
 	bool fair;		/* of several networks, as rails: ways into a server fill evenly */
-	bool passed;		/* ranks may pass data on in their server */
-	int only;		/* of a broadcast or reduce: the root of all trees; -1 */
+	bool relayed;		/* ranks may pass data on in their server */
+	int sole_root;		/* of a broadcast or reduce: the root of all trees; -1 */
 	int n;			/* ranks */
 	int64_t *left;		/* units of each link */
 	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need, or but of an
@@ -37,7 +37,7 @@ struct grower {
 	/* The current tree: */
 	int root;
 	int64_t weight;
-	bool any;		/* also ways that have less left than others of their server, and ranks that have others
+	bool relaxed;		/* also ways that have less left than others of their server, and ranks that have others
 				 * pass data on in it */
 	bool *entered;		/* servers */
 	bool *holds;		/* ranks */
