@@ -31,7 +31,7 @@ static const double MINUTES = 120;
 bool
 portfolio_is_at(const struct portfolio *p, double part)
 {
-	return p->rate >= frac_double(p->in->bound->rate) * part * (1 - RATE_ROUNDING);
+	return p->rate >= frac_double(p->proof.rate) * part * (1 - RATE_ROUNDING);
 }
 
 bool

@@ -1,7 +1,10 @@
 /* Trees of any kind without limits: runs the packers that serve a job (packers.c), and keeps the best of their packings
  * (better.c). */
 #include "plan/packers.h"
+#include "plan/pack/linear/linear.h"
 #include "plan/work.h"
+
+static const double MISSED = 0.9999;	/* of the bound, by less: a lower bound is looked for */
 
 /* -v, where there was a choice: not where the linear program alone ran. */
 static void
@@ -56,12 +59,29 @@ run_packers(Ctx *ctx, struct portfolio *p, bool long_ones)
 	return OK;
 }
 
+/* Where an allreduce misses the bound, whose partitions count links that trees cannot use together. */
+static Status
+prove_less(Ctx *ctx, struct portfolio *p)
+{
+	const Planning *in = p->in;
+	if (in->ask->coll != ALLREDUCE || !p->best || p->optimal || portfolio_is_at(p, MISSED)
+	    || in->topo->n_vertices == in->topo->n_ranks || tree_shares(in->topo, ALLREDUCE)
+	    || work_is_long(work_pairs(in)))
+		return OK;
+	double start = work_seconds(), known = frac_double(p->proof.rate);
+	TRY(pack_kind_prices(ctx, in->topo, in->bound, in->ask, &p->proof));
+	log_verbose(ctx, "prices of kinds of links: a bound of %.6g GB/s instead of %.6g, %.3g of %.3g s",
+	    frac_double(p->proof.rate) / 1e9, known / 1e9, work_seconds() - start, work_pairs(in));
+	return OK;
+}
+
 Status
 plan_free(Ctx *ctx, const Planning *in, Packing **out, Bound *proof)
 {
 	struct portfolio p = { .in = in, .proof = *in->bound };
 	TRY(TEMP(ctx, p.work, pack_work(in->topo)));
 	TRY(run_packers(ctx, &p, false));
+	TRY(prove_less(ctx, &p));
 	TRY(run_packers(ctx, &p, true));
 	if (p.n_ran > 1 && p.by)
 		log_verbose(ctx, "packer %s is kept; from %s", p.by->name, p.by->source);

@@ -367,3 +367,17 @@ oracle sparse 64 3 1 >"$work/t.json"
 expect "64 GPUs of a sparse machine: one tree of depth 9" grep -q "^trees       1, depth 9$" "$work/err"
 "$blinkc" -c broadcast topologies/two-dgx1v.xml -o /dev/null 2>"$work/err"
 expect "two DGX-1V: broadcast of depth 5" grep -q "^trees       4, depth 5$" "$work/err"
+# A NIC that two GPUs share is lost: the partition's bound counts PCIe between those two. Prices of kinds of links prove
+# one that is no higher than the optimum with all NICs, which the linear program has, and close to the rate.
+machine="server:10 gpu:18 switch:450 nic:9@50 pcie:64"
+"$blinkc" -c allreduce --synthetic "$machine" --summary json -o /dev/null 2>"$work/whole"
+"$blinkc" -c allreduce --synthetic "$machine" --without nic:s8/nic3 --summary json -o "$work/s.json" 2>"$work/err"
+expect "a shared NIC lost, checked" "$blinkc" check -q "$work/s.json"
+expect "a shared NIC lost: a bound by prices, below the optimum of the whole" \
+	oracle snippet - "$work/whole" "$work/err" <<-'PY'
+	import json, sys
+	whole, less = [json.load(open(name)) for name in sys.argv[1:]]
+	rate, bound, most = less["rate_gb_per_s"], less["bound_gb_per_s"], whole["rate_gb_per_s"]
+	sys.exit(not whole["bound_reached"] or less["certificate"] != "prices"
+	    or not 0.997 * bound <= rate <= bound <= most)
+PY

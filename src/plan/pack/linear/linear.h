@@ -32,6 +32,10 @@ Status pack_exact_from(Ctx *ctx, const Topology *topo, const Symmetry *sym, cons
 Status pack_family(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Bound *bound, const Family *family,
     const Ask *ask, Packing **out, Bound *proof, Frac *optimum);
 
+/* A bound of an allreduce by pairs of trees, where links are of few kinds: *proof, if it is lower than that.
+ * Fails: NO_MEMORY. Cost: a cheapest pair of trees from each rank. */
+Status pack_kind_prices(Ctx *ctx, const Topology *topo, const Bound *bound, const Ask *ask, Bound *proof);
+
 /* Are few trees looked for by a tableau (tableau.c), next to a basis of the least depth? Of an allgather or
  * reducescatter over few ranks with direct links, but not where the program is so small that GLPK solves dozens
  * soon. */
