@@ -169,6 +169,9 @@ for job in "8 18" ${full:+"8 72" "16 36"}; do
 	least=0.9999 shallow "$job, one lost, allreduce" 6 --synthetic "$(racks $job)" --without s5/gpu3 -c allreduce \
 		--max-depth 6
 done
+# An allreduce's trees, turned back: a server that lost an uplink limits each block of an allgather, but not these.
+least=0.9995 shallow "6 servers, one of which lost a NIC, allreduce" 6 \
+	--synthetic "server:6 gpu:8 switch:400 net:50" --without s1/gpu3-net -c allreduce
 shallow "racks of 18 on rails, one lost, allgather" 4 --synthetic "$(racks 8 18) rails" --without s5/gpu3 -c allgather
 if [ "$full" ]; then
 	# More rails than files may have fabrics; both took minutes.
@@ -293,6 +296,9 @@ for case in "reduce 8 7" "allgather 4 20 rails" "broadcast 4 9" ${full:+"broadca
 		sys.exit(told["ratio"] < 0.992 or told["depth"] > int(sys.argv[2]))
 	PY
 done
+# Their first 16: near the bound where the uplinks of a server fill evenly over its rails.
+least=0.9998 shallow "96 GPUs of 16 servers on rails, allgather" 4 -g "${boxes%%,s16/*}" -c allgather \
+	--synthetic "server:16 gpu:8 switch:300 nic:4@25 pcie:24 rails"
 if [ "$full" ]; then
 	for line in "$(boxes 128)" "$(boxes 128) rails" "${nics/5/128}"; do
 		expect "1023 of $line, 64 trees in 10 s of CPU" \
