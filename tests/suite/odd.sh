@@ -49,6 +49,15 @@ has "a broadcast over racks, at the bound" '^ratio       1\.000' "$work/err"
 has "a broadcast over racks, shallow" '^trees       8, depth [5-8]$' "$work/err"
 expect "it is valid" "$blinkc" check -q "$work/racks.json"
 
+# The rate of the switch is no multiple of that of the net: as many trees as make whole numbers of both.
+for c in broadcast reduce; do
+	"$blinkc" --synthetic "server:7 gpu:36 switch:720 net:50" --without s2/gpu3 -c $c -o "$work/racks.json" \
+		2>"$work/err" || not_ok "$c over racks of 36: exit $?"
+	has "a $c over racks of 36, at the bound" '^ratio       1\.000' "$work/err"
+	has "a $c over racks of 36, shallow" '^trees       77, depth [4-6]$' "$work/err"
+	expect "$c: it is valid" "$blinkc" check -q "$work/racks.json"
+done
+
 # An allreduce over racks by the trees of an allgather, turned back: near the bound, and not deep.
 racks() {
 	"$blinkc" --synthetic "$1" --without "$2" -o "$work/racks.json" 2>"$work/err" || not_ok "$1 without $2: exit $?"

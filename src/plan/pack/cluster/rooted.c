@@ -2,10 +2,12 @@
  * The root breaks the symmetry of servers, so such trees are no images of a few; but a few trees of all ranks are a
  * list that a schedule may have, and no table of all pairs of ranks is needed to choose them.
  *
- * Broadcast: K trees of rate bound / K. An uplink has floor(capacity * K / bound) slots, to send and to receive. Each
- * tree enters each server once, and more often where the switch has no room to bring it to all ranks: where both limit
- * the rate, no link is idle. A tree is sent from few servers, over all slots of these (as in SplitStream, Castro et al.
- * 2003): so trees are as shallow as the slots allow (rooted_hops.c).
+ * Broadcast: K trees of rate bound / K. An uplink has floor(capacity * K / bound) slots, to send and to receive. Few
+ * trees are tried first, and where these miss the bound, so many that no link has a part of a slot: where 720 GB/s over
+ * a switch and 50 over an uplink are 770, K = 77, of 72 and 5 slots. Each tree enters each server once, and more often
+ * where the switch has no room to bring it to all ranks: where both limit the rate, no link is idle. A tree is sent
+ * from few servers, over all slots of these (as in SplitStream, Castro et al. 2003): so trees are as shallow as the
+ * slots allow (rooted_hops.c).
  *
  *     2 uplinks, K = 2      tree 0    root -> a -> b, c    b -> d, e        c, d, e only receive
  *                        tree 1    root -> c -> d, e    d -> a, b        a, b, e only receive
@@ -29,6 +31,7 @@
 enum {
 	LEAST_TREES = 8,
 	MOST_TREES = 64,
+	MOST_WHOLE = 256,	/* of such that links have no part of a slot */
 	TRIES = 3,
 	TURNS = 4,
 	MOST_WORK = 1 << 29	/* about a second */
@@ -74,19 +77,47 @@ try_trees(struct rooted *p, Packing **out)
 	return set_unit(p, p->n_trees, *out);
 }
 
-/* The first numbers of trees for which there are slots, until the rate is the bound. */
+/* The least multiple of a number of trees for which a link has no part of a slot; above MOST_WHOLE: too many. */
+static int64_t
+make_whole(const struct rooted *p, int64_t trees, int64_t capacity)
+{
+	Frac part;
+	if (!frac_div((Frac){ capacity, 1 }, p->bound, &part) || trees > MOST_WHOLE || part.den > MOST_WHOLE)
+		return MOST_WHOLE + 1;
+	return part.num >= part.den ? trees : trees / gcd64(trees, part.den) * part.den;
+}
+
+/* The fewest trees for which no uplink and no link of a rank to its switch has a part of a slot; 0: too many. */
+static int64_t
+count_whole(const struct rooted *p)
+{
+	const Cluster *c = &p->c;
+	const int *near = p->into ? c->down : c->up;
+	int64_t trees = 1;
+	for (int w = 0; w < c->n_uplinks[0]; w++)
+		trees = make_whole(p, trees, c->uplink[0][w].capacity * c->unit);
+	for (int v = 0; v < p->topo->n_ranks; v++)
+		trees = near[v] < 0 ? trees : make_whole(p, trees, p->topo->link[near[v]].capacity);
+	return trees > MOST_WHOLE ? 0 : trees;
+}
+
+/* The first numbers of trees for which there are slots, and that for which links have no part of one, until the rate is
+ * the bound. */
 static Status
 plan_best(struct rooted *p, Packing **out)
 {
 	Ctx *ctx = p->ctx;
 	int uplinks = p->c.server[p->home].n_uplinks[UPLINK_OUT];
 	int most = uplinks > MOST_TREES ? uplinks : MOST_TREES, tries = 0;
+	int64_t whole = count_whole(p), last = whole > most ? whole : most;
 	Frac rate, best = FRAC_ZERO;
 	for (int loose = 0; loose < 3 && tries == 0; loose++) {
 		p->loose = loose;
 		p->work = MOST_WORK;
-		for (p->n_trees = LEAST_TREES; p->n_trees <= most && tries < TRIES; p->n_trees++) {
+		for (p->n_trees = LEAST_TREES; p->n_trees <= last; p->n_trees++) {
 			Packing *pack = NULL;
+			if ((tries >= TRIES || p->n_trees > most) && p->n_trees != whole)
+				continue;
 			if (frac_cmp(best, p->bound) >= 0 || p->n_trees > LIMIT_TREE_EDGES / (p->topo->n_ranks - 1)
 			    || (tries > 0 && out_of_time(ctx, (int64_t)p->n_trees * p->topo->n_ranks * 100)))
 				break;
