@@ -30,11 +30,18 @@ in_trees_settle(struct in_trees *s)
 }
 
 void
-in_trees_reprice(struct in_trees *s, double part)
+in_trees_reprice(struct in_trees *s, double part, double momentum)
 {
+	double sum = 0;
 	s->held = false;
 	for (int l = 0; l < s->n_links; l++) {
-		s->link[l].price = cost_at(s, l, s->use);
+		double cost = cost_at(s, l, s->use);
+		s->link[l].price = fmax(0, cost + momentum * (cost - s->last_cost[l]));
+		s->last_cost[l] = cost;
+		sum += s->capacity[l] * s->link[l].price;
+	}
+	for (int l = 0; l < s->n_links; l++) {
+		s->link[l].price /= momentum > 0 ? sum : 1;
 		s->mean_price[l] += part * (s->link[l].price - s->mean_price[l]);
 	}
 }
