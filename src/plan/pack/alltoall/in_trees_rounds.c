@@ -115,7 +115,8 @@ split_trees(struct in_trees *s, int first)
 	halve_parts(s);
 	for (int root = 0; root < s->n; root++)
 		for (int t = n - 1; t > first; t--)
-			memcpy(in_tree_at(s, s->next, root, t), in_tree_at(s, s->next, root, first + (t - first) / 2), bytes);
+			memcpy(in_tree_at(s, s->next, root, t),
+			    in_tree_at(s, s->next, root, first + (t - first) / 2), bytes);
 	for (int t = n - 1; t >= first; t--)
 		s->weight[t] = s->weight[first + (t - first) / 2] / 2;
 	s->n_trees = n;
@@ -302,7 +303,7 @@ static void
 follow_moving(struct in_trees *s, struct phase *at)
 {
 	enum { PATIENCE = 7, MOST_STALLS = 12 };
-	const double much = 1e-3, far = 3e-3, calm = 40, soft = 300, same = 1e-6;
+	const double much = 1e-3, far = 3e-3, calm = 40, soft = 300;
 	double from_bound = fabs(s->use / s->bound - 1);
 	at->stalls = s->bound > (1 + much) * at->bound ? 0 : at->stalls + 1;
 	at->bound = at->stalls ? at->bound : s->bound;
@@ -312,8 +313,6 @@ follow_moving(struct in_trees *s, struct phase *at)
 	} else if (is_even(at, unevenness(s), PATIENCE) && from_bound < far) {
 		at->since = 0;
 		at->least = INFINITY;
-		if (from_bound < same)
-			try_all_prices(s);
 		if (can_halve(s))
 			split_trees(s, 0);
 		else if (from_bound < NEAR) {
