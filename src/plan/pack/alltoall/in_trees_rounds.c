@@ -154,8 +154,8 @@ set_stiffness(struct in_trees *s, double relative)
  * First prices stay, until loads get no more even. Where these are near the bound then, stiff links change prices in
  * each round; once these prove a better bound, they stay again, and loads become even at them.
  *
- * Elsewhere all is begun anew, links are soft, all rounds change prices, and prices go on in the direction in which they
- * went (Polyak 1964): so they come near the best ones, as in random graphs, where few paths are as short as others.
+ * Elsewhere all is begun anew, links are soft, all rounds change prices, and prices go on in the direction in which
+ * they went (Polyak 1964): so they come near the best ones, as in random graphs, where few paths are as short as others.
  * Where many are, as in tori, all blocks follow each change of prices, and the bound gets no better: then it is begun
  * anew, `calm`, with stiff links that even loads before prices change, and these seldom.
  *
@@ -528,7 +528,8 @@ pack_in_trees(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof)
 	rounds(&s);
 	TRY(in_trees_prove(&s, proof));
 	TRY(make_packing(&s, out));
-	log_verbose(ctx, "trees into each rank: %d, of %d parts of each block", (*out)->n_in_trees, s.best_parts);
+	log_verbose(ctx, "packer trees into each rank: %d trees, of %d parts of each block, within %.2g of the bound; "
+	    "from in_trees_rounds.c", (*out)->n_in_trees, s.best_parts, fmax(0, distance_of(&s)));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
