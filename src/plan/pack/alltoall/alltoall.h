@@ -10,8 +10,8 @@
  *   With a group NULL where its images are too many.
  * *proof: a bound that is known; stays, or lengths that prove a lower one.
  * soon: where the linear program is long, no plan.
- * Fails: NO_MEMORY; LIMIT more edges than a schedule may have, or, soon, over more than 362 ranks, more than 20000 steps
- * of the simplex method.
+ * Fails: NO_MEMORY; LIMIT more edges than a schedule may have, or, soon, over more than 362 ranks, more than 20000
+ * steps of the simplex method.
  * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s; 10 to 20
  * searches where whole paths, or few divided demands, are at the bound that is known (paths_shift.c). */
 Status pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, bool soon, Packing **out, Bound *proof);

@@ -65,7 +65,8 @@ void in_trees_round(struct in_trees *s);
 /* s->use, so that costs times capacities are 1 together. */
 void in_trees_settle(struct in_trees *s);
 
-/* Costs become prices, or, with a momentum, go on by this part of their last change. They count in mean_price by `part`. */
+/* Costs become prices, or, with a momentum, go on by this part of their last change. They count in mean_price by
+ * `part`. */
 void in_trees_reprice(struct in_trees *s, double part, double momentum);
 
 /* s->bound, if the mean prices prove a higher one: as small whole numbers, by turns up to another one; with `fine` as

@@ -155,7 +155,8 @@ set_stiffness(struct in_trees *s, double relative)
  * each round; once these prove a better bound, they stay again, and loads become even at them.
  *
  * Elsewhere all is begun anew, links are soft, all rounds change prices, and prices go on in the direction in which
- * they went (Polyak 1964): so they come near the best ones, as in random graphs, where few paths are as short as others.
+ * they went (Polyak 1964): so they come near the best ones, as in random graphs, where few paths are as short as
+ * others.
  * Where many are, as in tori, all blocks follow each change of prices, and the bound gets no better: then it is begun
  * anew, `calm`, with stiff links that even loads before prices change, and these seldom.
  *
