@@ -470,6 +470,25 @@ plan_few_images(Ctx *ctx, const Planning *in, Packing **out)
 	return OK;
 }
 
+/* An allgather or reducescatter over servers of one GPU each, where a list has room for a tree of each rank, but hardly
+ * for parts of these, without which flows take a minute and end with none, or deep ones. *out: NULL: a list has room,
+ * or no trees of each rank are at the bound. proof: as above. */
+static Status
+plan_full_list(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+{
+	enum { NEARLY_FULL = LIMIT_TREE_EDGES / 32 * 31 };
+	const Collective coll = in->ask->coll;
+	const int64_t n = in->topo->n_ranks, edges = n * (n - 1);
+	Packing *pack;
+	*out = NULL;
+	if ((coll != ALLGATHER && coll != REDUCESCATTER) || in->sym->size > 1 || in->topo->n_nodes < n
+	    || edges < NEARLY_FULL || edges > LIMIT_TREE_EDGES)
+		return OK;
+	TRY(plan_tree_of_each(ctx, in, proof, &pack));
+	*out = pack && pack->highest && pack->n_in_trees * (n - 1) > LIMIT_TREE_EDGES ? pack : NULL;
+	return OK;
+}
+
 /* Where the list of all trees is past its limit, or takes tens of megabytes, a few of which the others are images; with
  * a root, another way to a list. */
 Status
@@ -495,11 +514,17 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 		out->best = out->proof.rate;
 		return OK;
 	}
+	Bound proof = *in->bound;
+	if (!lists)
+		TRY(plan_full_list(ctx, in, &proof, &pack));
+	if (pack) {
+		*out = (Plan){ .proof = proof, .best = FRAC_ZERO, .pack = pack };
+		return OK;
+	}
 	Status status = many ? LIMIT : plan_listed(ctx, in, out);
 	if (status != LIMIT || lists)
 		return status;
 	const Error error = ctx->error;
-	Bound proof = *in->bound;
 	ctx->error.status = OK;
 	if (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER)
 		TRY(plan_blocks(ctx, in, &proof, &pack));
