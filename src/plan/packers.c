@@ -344,7 +344,7 @@ serves_parents(const struct portfolio *p)
 
 /* None behind switches above LIGHT_UNITS units of rate: trees of one unit would be slow. */
 static Status
-find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
+find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Frac less, Packing **out)
 {
 	const Planning *in = p->in;
 	Ask ask = *in->ask;
@@ -355,7 +355,7 @@ find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Packing **out)
 	    || !frac_div(rate, (Frac){ topo_link_unit(in->topo), 1 }, &units)
 	    || (units.num > LIGHT_UNITS && !is_direct(in)))
 		return OK;
-	return pack_parents(ctx, in->topo, rate, out);
+	return pack_parents(ctx, in->topo, rate, less, out);
 }
 
 /* At the bound. Where flows would take long, and trees at the bound are slow, as some have a small part of the rate,
@@ -370,13 +370,15 @@ run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 	bool light = choice && frac_div(in->bound->rate, (Frac){ topo_link_unit(in->topo), 1 }, &units)
 	    && units.num > LIGHT_UNITS;
 	if (light)
-		TRY(find_parents(ctx, p, HARDLY, &simple));
+		TRY(find_parents(ctx, p, HARDLY, FRAC_ZERO, &simple));
 	if (light && !simple)
-		TRY(find_parents(ctx, p, SIMPLE, &simple));
-	if (!simple)
-		TRY(find_parents(ctx, p, in->ask->tolerance, out));
+		TRY(find_parents(ctx, p, SIMPLE, FRAC_ZERO, &simple));
+	if (!light)
+		TRY(find_parents(ctx, p, in->ask->tolerance, FRAC_ZERO, out));
 	if (choice && !light && plan_is_slow(in, *out, p->work))
-		TRY(find_parents(ctx, p, HARDLY, &simple));
+		TRY(find_parents(ctx, p, HARDLY, FRAC_ZERO, &simple));
+	if (choice && !simple && !*out)
+		TRY(find_parents(ctx, p, HARDLY, SIMPLE, &simple));
 	if (simple && (!*out || plan_takes_less(in, simple, *out, PLAN_SAME_TIME, p->work)))
 		*out = simple;
 	return OK;

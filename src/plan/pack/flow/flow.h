@@ -34,12 +34,13 @@ bool pack_balanced_serves(const Topology *topo, const Symmetry *sym, Collective 
 /* An allreduce of this rate, bytes/s, over links between ranks, or to switches that have links to ranks alone, each
  * with an opposite one of equal capacity; trees have the least depth, or a few levels more (parents.c).
  * rate: the bound or less, mostly of a partition into single ranks, as of a torus without some ranks.
+ * less: the part of it that trees may lack, where pushes end with some edges that have a little too much.
  * *out: NULL: other machines, more than LIMIT_PAIR_RANKS ranks, a rate of too many units, trees of too many edges, time
  * is over, or pushes found no such trees, though there may be some. Random: none.
  * Cost: a search from each rank, and some dozen looks at each hop of each rank in each tree, some times that where
  * nothing is found: 1 to 4 s for 4096 ranks.
  * From: Goldberg and Tarjan 1988, preflows; we push ranks of trees instead of flow, heuristically. */
-Status pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Packing **out);
+Status pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Frac less, Packing **out);
 
 /* An allreduce at the bound, or within the tolerance of it as above, over full-duplex links, where each rank has one,
  * to a switch, and these links limit the rate (children.c): trees enter the ranks at a switch once, and have a unit of

@@ -30,7 +30,7 @@ enum {
 	ENOUGH_UNITS = 64,		/* of all trees; of fewer each tree is one, or half of it, and so on */
 	MOST_UNITS = 1 << 14,		/* lighter ones than a part of that take long over their hops */
 	MOST_HOPS = 256,		/* of a rank, in the mean */
-	MOST_LOOKS = 128,		/* at each hop of each tree; where these are found, half of that at most */
+	MOST_LOOKS = 32,		/* at each hop of each tree; where these are found, mostly half at most */
 	FAN_OUT = 4			/* of a rank through a switch */
 };
 
@@ -177,12 +177,16 @@ make_trees(struct parents *p, Frac unit, Packing **out)
 static bool
 try_levels(struct parents *p, int hops, int fan_out, int more, const int64_t *capacity)
 {
+	const int n_trees = p->n_trees;
 	memcpy(p->room, capacity, (size_t)p->n_edges * sizeof *p->room);
 	p->excess = 0;
+	p->spare = p->most_spare;
 	choose_roots(p, hops);
 	int deepest = parents_grow(p, fan_out);
 	p->most = (deepest > hops ? deepest : hops) + more;
-	return parents_push(p);
+	bool done = parents_push(p);
+	p->n_trees = done ? p->n_trees : n_trees;
+	return done;
 }
 
 /* Trees of the least depth, or some more. */
@@ -221,8 +225,18 @@ choose_parents(struct parents *p, Frac parts, Packing **out)
 	return radius >= 0 && find_trees(p, radius, capacity) ? make_trees(p, unit, out) : OK;
 }
 
+/* Units finer, until a few of them are no more than what trees may lack. */
+static void
+refine_units(Frac *parts, Frac less)
+{
+	enum { A_FEW = 2 };
+	while (less.num > 0 && parts->num * less.num < A_FEW * less.den && parts->num <= MOST_UNITS / 2
+	    && parts->den <= MOST_UNITS / 2)
+		*parts = (Frac){ 2 * parts->num, 2 * parts->den };
+}
+
 Status
-pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Packing **out)
+pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Frac less, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	const int *opposite;
@@ -232,9 +246,12 @@ pack_parents(Ctx *ctx, const Topology *topo, Frac rate, Packing **out)
 	    || !frac_div(rate, (Frac){ topo_link_unit(topo), 1 }, &parts)
 	    || parts.num > MOST_UNITS || parts.den > MOST_UNITS)
 		return OK;
+	refine_units(&parts, less);
 	TRY(orient_opposite(ctx, topo, &opposite));
 	for (bool few = true; few && opposite && !*out; parts.num *= 2, parts.den *= 2) {
-		struct parents p = { .ctx = ctx, .topo = topo, .n = topo->n_ranks, .opposite = opposite };
+		const int64_t spare = (int64_t)(parts.num * less.num / less.den);
+		struct parents p = { .ctx = ctx, .topo = topo, .n = topo->n_ranks, .opposite = opposite,
+			.most_spare = spare };
 		few = parts.num < ENOUGH_UNITS;
 		TRY(choose_parents(&p, parts, out));
 	}

@@ -16,7 +16,8 @@ struct parents {
 	int *first, *other, n_hops;	/* hops from rank v: from first[v]; where they lead; how many of all ranks */
 	int (*over)[2];			/* of each hop: its edges, the nearer one first; -1: it has one */
 	int64_t *room;			/* of each edge: units; below 0: it has too many */
-	int64_t excess, least;		/* what edges have too much, now and at its least */
+	int64_t excess, least;		/* what edges have too much: now, and when it last fell by a quarter */
+	int64_t most_spare, spare;	/* weight of trees that may be left out, where pushes find no room: all, now */
 	int *label;			/* of each edge */
 	/* Of each place, which is tree * n + rank: the hop to the parent, -1: the root; its level; how many have it as
 	 * their parent. */
@@ -27,7 +28,7 @@ struct parents {
 	int *queue;			/* work space: edges or ranks */
 	int *active, n_active, at;	/* edges that have too many: a ring, and its first */
 	bool *waits;			/* of each edge: it is among these */
-	int64_t looks, at_least, most_looks;	/* at hops: all; when the excess was at its least */
+	int64_t looks, at_least, most_looks;	/* at hops: all; when the excess was `least` */
 };
 
 /* The vertex at the other end of an edge. */

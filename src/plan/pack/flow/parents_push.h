@@ -4,8 +4,8 @@
 
 #include "plan/pack/flow/parents_grow.h"
 
-/* Edges that have too much push ranks of trees to other hops, none of them above level p->most. Returns whether no edge
- * has too much then. */
+/* Edges that have too much push ranks of trees to other hops, none of them above level p->most. Trees may be left
+ * out, as far as p->spare has it. Returns whether no edge has too much then. */
 bool parents_push(struct parents *p);
 
 #endif
