@@ -47,17 +47,31 @@ discount(struct master *m)
 			m->price[l] = m->price[l] / topo->n_ranks + 1;
 }
 
-/* The cheapest tree of each demand under m->price becomes a column. */
+/* The cheapest tree of each demand under m->price becomes a column; of an allreduce of limited depth, of which it takes
+ * long to find better ones, the cheapest tree from each root. */
 static Status
 add_cheapest_trees(struct master *m)
 {
+	Cheapest *c = &m->cheapest;
+	const int n_roots = c->n_roots, *roots = c->roots;
+	bool each = m->coll == ALLREDUCE && c->max_depth && !c->family && m->topo->n_ranks > LIMIT_ILP_RANKS;
 	bool added;
 	int64_t cost;
-	cheapest_price(&m->cheapest, m->price);
+	cheapest_price(c, m->price);
 	for (int d = 0; d < m->n_demand_rows; d++) {
 		TRY(find_cheapest(m, d, &cost));
 		TRY(master_add_cheapest(m, d, &added));
 	}
+	c->n_roots = each ? 1 : n_roots;
+	for (int i = 0; i < n_roots && each; i++) {
+		int root = roots ? roots[i] : i;
+		c->roots = &root;
+		TRY(look_for_cheapest(m, 0, &cost));
+		if (cost >= 0)
+			TRY(master_add_cheapest(m, 0, &added));
+	}
+	c->n_roots = n_roots;
+	c->roots = roots;
 	return OK;
 }
 
@@ -365,10 +379,29 @@ first_solution(struct master *m)
 	}
 }
 
+/* Over many ranks each round of trees of limited depth takes long. Is the rate hardly below the bound, or has it risen
+ * by less than half of that in some rounds? *base: the rate that counts, *since: rounds since it was reached. */
+static bool
+is_enough(const struct master *m, const Bound *bound, double *base, int *since)
+{
+	enum { MANY_RANKS = 256, SOME_ROUNDS = 16 };
+	const double hardly = 1 - 1e-4, gain = 1 + 5e-5, rate = rate_of(m);
+	if (!m->cheapest.max_depth || m->coll != ALLREDUCE || m->topo->n_ranks <= MANY_RANKS)
+		return false;
+	++*since;
+	if (rate >= *base * gain) {
+		*base = rate;
+		*since = 0;
+	}
+	return rate >= frac_double(bound->rate) * hardly || *since >= SOME_ROUNDS;
+}
+
 Status
 columns_generate(struct master *m, const Bound *bound, Packing **pack)
 {
 	bool optimal = false;
+	double base = 0;
+	int since = 0;
 	*pack = NULL;
 	m->proven = m->near_bound = false;
 	for (int round = 0; round < LIMIT_LP_ROUNDS && !optimal; round++) {
@@ -389,7 +422,10 @@ columns_generate(struct master *m, const Bound *bound, Packing **pack)
 		    rate_of(m) / frac_double(bound->rate)) <= 0;
 		if (m->cut_short)
 			break;
-		TRY(price_columns(m, &improved));
+		m->enough = is_enough(m, bound, &base, &since);
+		improved = false;
+		if (!m->enough)
+			TRY(price_columns(m, &improved));
 		if (improved)
 			continue;
 		/* Pricing of limited or shared trees is no proof that none is cheaper: the trees are exact, the bound

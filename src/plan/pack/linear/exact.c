@@ -67,7 +67,7 @@ best_rate(struct master *m, const Bound *bound, const Packing *pool, const Known
 	TRY(add_known(m, pool, known));
 	TRY(master_open(m, ask));
 	TRY(columns_generate(m, bound, pack));
-	if (m->cut_short || !wants_pairs(m, bound, *pack))
+	if (m->cut_short || m->enough || !wants_pairs(m, bound, *pack))
 		return OK;
 	m->cheapest.paired = true;
 	TRY(columns_generate(m, bound, &paired));

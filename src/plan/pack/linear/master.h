@@ -80,6 +80,7 @@ struct master {
 	bool at_bound;
 	bool near_bound;	/* the rate is that of the bound but for NEAR */
 	bool cut_short;		/* time ran out */
+	bool enough;		/* trees of limited depth are, though there may be better ones */
 	Frac optimum;
 };
 
