@@ -257,6 +257,9 @@ within 10 "511 of 512 GPUs of a torus that is open in two dimensions, allgather"
 		--synthetic "server:512 gpu:8 switch:450 net:50 leaf:32 oversubscription:2" --without s5/gpu0 \
 		-c allgather
 }
+# A list with room for a tree of each, but hardly for parts of these.
+[ ! "$full" ] || within 20 "2046 of 2048 GPUs of a torus, allgather" "2060, depth 64 from each rank" \
+	--synthetic "torus:64x32@25 open:1" --without s1094/gpu0,s1616/gpu0 -c allgather
 # More trees that are less deep are taken where the sum of trees and depth is less.
 oracle fabric abci 2 16 >"$work/t.json"
 within 10 "128 GPUs of racks, broadcast" "2, depth 10" "$work/t.json" -l all -c broadcast
@@ -286,6 +289,12 @@ within 5 "511 of 512 GPUs of a mesh, allreduce" "5, depth 24" \
 	--synthetic "torus:8x8x8@25 open:3" --without s5/gpu0 -c allreduce
 [ ! "$full" ] || within 90 "4095 of 4096 GPUs of a mesh, allreduce" "14, depth 48" \
 	--synthetic "torus:16x16x16@25 open:3" --without s5/gpu0 -c allreduce
+# Where a little finds no room, the lightest trees are left out.
+[ ! "$full" ] || ratio=0.999 within 60 "4095 of 4096 GPUs of a mesh, a rate of many units, allreduce" "125, depth 52" \
+	--synthetic "torus:16x16x16@25 open:3" --without s1706/gpu0 -c allreduce
+# Of limited depth, from a tree of each root.
+ratio=0.998 within 20 "575 of 576 GPUs on rails, allreduce of 4 hops" "557, depth 4" --max-depth 4 \
+	--synthetic "server:16 gpu:36 switch:900 net:50 rails" --without s4/gpu11 -c allreduce
 # Through switches a hop takes two links.
 within 10 "255 of 256 GPUs of a HammingMesh, allreduce" "95, depth 8" \
 	--synthetic "hammingmesh:2x2x8x8@25" --without s5/gpu0 -c allreduce

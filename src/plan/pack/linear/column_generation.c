@@ -52,9 +52,10 @@ discount(struct master *m)
 static Status
 add_cheapest_trees(struct master *m)
 {
+	enum { SOME_RANKS = 64 };
 	Cheapest *c = &m->cheapest;
 	const int n_roots = c->n_roots, *roots = c->roots;
-	bool each = m->coll == ALLREDUCE && c->max_depth && !c->family && m->topo->n_ranks > LIMIT_ILP_RANKS;
+	bool each = m->coll == ALLREDUCE && c->max_depth && !c->family && m->topo->n_ranks > SOME_RANKS;
 	bool added;
 	int64_t cost;
 	cheapest_price(c, m->price);
