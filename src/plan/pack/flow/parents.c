@@ -30,7 +30,8 @@ enum {
 	ENOUGH_UNITS = 64,		/* of all trees; of fewer each tree is one, or half of it, and so on */
 	MOST_UNITS = 1 << 14,		/* lighter ones than a part of that take long over their hops */
 	MOST_HOPS = 256,		/* of a rank, in the mean */
-	MOST_LOOKS = 32,		/* at each hop of each tree; where these are found, mostly half at most */
+	MOST_LOOKS = 128,		/* at each hop of each tree; where these are found, half of that at most */
+	MOST_DIRECT = 1 << 27,		/* looks over direct links, where trees have more hops: 2 s */
 	FAN_OUT = 4			/* of a rank through a switch */
 };
 
@@ -216,6 +217,8 @@ choose_parents(struct parents *p, Frac parts, Packing **out)
 	TRY(find_farthest(p, &radius));
 	size_t places = (size_t)p->n_trees * (size_t)p->n;
 	p->most_looks = MOST_LOOKS * (int64_t)p->n_trees * p->n_hops;
+	if (p->topo->n_vertices == p->n && p->most_looks > MOST_DIRECT)
+		p->most_looks = MOST_DIRECT;
 	TRY(TEMP(p->ctx, p->root, p->n_trees));
 	TRY(TEMP_EACH(p->ctx, places, p->up, p->level, p->children));
 	TRY(TEMP_EACH(p->ctx, 2 * places, p->next, p->prev));
