@@ -437,7 +437,7 @@ plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 	ctx->error.status = OK;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
 	if (sym->size > 1)
-		TRY(pack_paths(ctx, in->topo, sym, false, &pack, &proof));
+		TRY(pack_paths(ctx, in->topo, sym, &pack, &proof));
 	if (!pack)
 		TRY(pack_in_trees(ctx, in->topo, &pack, &proof));
 	if (!pack) {

@@ -18,12 +18,10 @@ struct in_trees {
 	const Topology *topo;
 	int n, n_vertices, n_links;
 	double *capacity;		/* of links, relative to their mean */
-	int parts;			/* of each block */
-	int n_trees, most_trees;	/* into each rank, */
-	int *weight, *best_weight;	/* and the parts that each has: at first all alike, later the last fewer */
+	int parts, most_parts;		/* of each block: trees into each rank */
 	int *next, *best;		/* of each tree the link that leaves each vertex, or -1 (in_tree_at); those
 					 * that use the fullest link least, */
-	int best_parts, n_best;
+	int best_parts;
 	double best_use;		/* by this */
 
 	/* What the use of a link costs: its price, and `stiffness` for each block above `use`. */
@@ -40,7 +38,7 @@ struct in_trees {
 
 	/* Prices, and what they prove. */
 	Paths paths;
-	double *mean_price, *last_cost;	/* the mean of the last prices; what costs were when prices last changed */
+	double *mean_price;
 	int64_t *price, *distance, *best_price;	/* those that prove the best bound; all 0: none does */
 	double bound;			/* no paths use the fullest link less */
 	bool held;			/* mean_price is best_price, in doubles */
@@ -49,7 +47,7 @@ struct in_trees {
 static inline int *
 in_tree_at(const struct in_trees *s, int *trees, int root, int t)
 {
-	return trees + ((size_t)root * (size_t)s->most_trees + (size_t)t) * (size_t)s->n_vertices;
+	return trees + ((size_t)root * (size_t)s->most_parts + (size_t)t) * (size_t)s->n_vertices;
 }
 
 /* ---- in_trees_moves.c ---- */
@@ -65,9 +63,8 @@ void in_trees_round(struct in_trees *s);
 /* s->use, so that costs times capacities are 1 together. */
 void in_trees_settle(struct in_trees *s);
 
-/* Costs become prices, or, with a momentum, go on by this part of their last change. They count in mean_price by
- * `part`. */
-void in_trees_reprice(struct in_trees *s, double part, double momentum);
+/* Costs become prices, and count in mean_price by this part. */
+void in_trees_reprice(struct in_trees *s, double part);
 
 /* s->bound, if the mean prices prove a higher one: as small whole numbers, by turns up to another one; with `fine` as
  * large ones, too. */

@@ -80,19 +80,19 @@ gain_of(const struct in_trees *s, int root, const int *next, int v, int l, doubl
 }
 
 static void
-take_link(struct in_trees *s, int root, int *next, int v, int l, int weight)
+take_link(struct in_trees *s, int root, int *next, int v, int l)
 {
 	int blocks = s->size[v];
 	for (int u = v; u != root;) {
 		struct in_link *link = &s->link[next[u]];
-		link->load -= (double)blocks * weight;
+		link->load -= blocks;
 		u = link->to;
 		s->size[u] -= blocks;
 	}
 	next[v] = l;
 	for (int u = v; u != root;) {
 		struct in_link *link = &s->link[next[u]];
-		link->load += (double)blocks * weight;
+		link->load += blocks;
 		u = link->to;
 		s->size[u] += blocks;
 	}
@@ -104,10 +104,10 @@ take_link(struct in_trees *s, int root, int *next, int v, int l, int weight)
 /* A switch that no block passes gets the path that one block would take. Costs of paths are those before the first move
  * in the tree; both paths differ in their first links at least. */
 static void
-move(struct in_trees *s, int root, int *next, int v, int weight)
+move(struct in_trees *s, int root, int *next, int v)
 {
 	const Topology *topo = s->topo;
-	double blocks = (double)weight * (s->size[v] > 0 ? s->size[v] : 1), best = 0;
+	double blocks = s->size[v] > 0 ? s->size[v] : 1, best = 0;
 	const struct in_link *now = &s->link[next[v]];
 	double most = (1 - LEAST_GAIN) * s->cost[v] - cost_of(s, now, 0) + cost_of(s, now, -blocks);
 	int link = -1;
@@ -128,19 +128,19 @@ move(struct in_trees *s, int root, int *next, int v, int weight)
 		}
 	}
 	if (link >= 0)
-		take_link(s, root, next, v, link, weight);
+		take_link(s, root, next, v, link);
 }
 
 void
 in_trees_round(struct in_trees *s)
 {
 	for (int root = 0; root < s->n && !out_of_time(s->ctx, s->n_links); root++)
-		for (int t = 0; t < s->n_trees; t++) {
+		for (int t = 0; t < s->parts; t++) {
 			int *next = in_tree_at(s, s->next, root, t);
 			in_tree_measure(s, root, next);
 			find_costs(s, next);
 			for (int v = 0; v < s->n_vertices; v++)
 				if (v != root && next[v] >= 0)
-					move(s, root, next, v, s->weight[t]);
+					move(s, root, next, v);
 		}
 }

@@ -30,18 +30,11 @@ in_trees_settle(struct in_trees *s)
 }
 
 void
-in_trees_reprice(struct in_trees *s, double part, double momentum)
+in_trees_reprice(struct in_trees *s, double part)
 {
-	double sum = 0;
 	s->held = false;
 	for (int l = 0; l < s->n_links; l++) {
-		double cost = cost_at(s, l, s->use);
-		s->link[l].price = fmax(0, cost + momentum * (cost - s->last_cost[l]));
-		s->last_cost[l] = cost;
-		sum += s->capacity[l] * s->link[l].price;
-	}
-	for (int l = 0; l < s->n_links; l++) {
-		s->link[l].price /= momentum > 0 ? sum : 1;
+		s->link[l].price = cost_at(s, l, s->use);
 		s->mean_price[l] += part * (s->link[l].price - s->mean_price[l]);
 	}
 }
