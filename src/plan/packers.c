@@ -357,7 +357,7 @@ find_parents(Ctx *ctx, const struct portfolio *p, Frac tolerance, Frac less, Pac
 
 /* At the bound. Where flows would take long, and trees at the bound are slow, as some have a small part of the rate,
  * also hardly below it, of fewer units, which more often find room: instead, where they are slow for sure. Where no
- * trees are found, such of which the lightest are left out. */
+ * trees are found, at the rate hardly below the bound, less the lightest trees, up to SIMPLE of it. */
 static Status
 run_parents(Ctx *ctx, struct portfolio *p, Packing **out)
 {

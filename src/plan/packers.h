@@ -40,7 +40,7 @@ struct packer {
 /* Row i of the table, in the order in which they run; NULL: there are no more. */
 const struct packer *packer_row(size_t i);
 
-/* Is the highest rate so far this part of the bound? */
+/* Is the highest rate so far this part of the lowest bound that is proven? */
 bool portfolio_is_at(const struct portfolio *p, double part);
 
 /* Are there trees over servers, and at a fair rate? */

@@ -3,11 +3,11 @@
  * list that a schedule may have, and no table of all pairs of ranks is needed to choose them.
  *
  * Broadcast: K trees of rate bound / K. An uplink has floor(capacity * K / bound) slots, to send and to receive. Few
- * trees are tried first, and where these miss the bound, so many that no link has a part of a slot: where 720 GB/s over
- * a switch and 50 over an uplink are 770, K = 77, of 72 and 5 slots. Each tree enters each server once, and more often
- * where the switch has no room to bring it to all ranks: where both limit the rate, no link is idle. A tree is sent
- * from few servers, over all slots of these (as in SplitStream, Castro et al. 2003): so trees are as shallow as the
- * slots allow (rooted_hops.c).
+ * trees are tried first. Where these miss the bound, K is the least number for which capacity * K / bound is an
+ * integer on every link: with 720 GB/s over a switch, 50 over an uplink and a bound of 770, K = 77, of 72 and 5 slots.
+ * Each tree enters each server once, and more often where the switch has no room to bring it to all ranks: where both
+ * limit the rate, no link is idle. A tree is sent from few servers, over all slots of these (as in SplitStream, Castro
+ * et al. 2003): so trees are as shallow as the slots allow (rooted_hops.c).
  *
  *     2 uplinks, K = 2      tree 0    root -> a -> b, c    b -> d, e        c, d, e only receive
  *                        tree 1    root -> c -> d, e    d -> a, b        a, b, e only receive
@@ -31,7 +31,7 @@
 enum {
 	LEAST_TREES = 8,
 	MOST_TREES = 64,
-	MOST_WHOLE = 256,	/* of such that links have no part of a slot */
+	MOST_WHOLE = 256,	/* where each link has an integral number of slots */
 	TRIES = 3,
 	TURNS = 4,
 	MOST_WORK = 1 << 29	/* about a second */
@@ -77,7 +77,8 @@ try_trees(struct rooted *p, Packing **out)
 	return set_unit(p, p->n_trees, *out);
 }
 
-/* The least multiple of a number of trees for which a link has no part of a slot; above MOST_WHOLE: too many. */
+/* The least multiple of a number of trees for which a link has an integral number of slots; above MOST_WHOLE: too
+ * many. */
 static int64_t
 make_whole(const struct rooted *p, int64_t trees, int64_t capacity)
 {
@@ -87,7 +88,8 @@ make_whole(const struct rooted *p, int64_t trees, int64_t capacity)
 	return part.num >= part.den ? trees : trees / gcd64(trees, part.den) * part.den;
 }
 
-/* The fewest trees for which no uplink and no link of a rank to its switch has a part of a slot; 0: too many. */
+/* The fewest trees for which all uplinks and links between ranks and switches have integral numbers of slots; 0: too
+ * many. */
 static int64_t
 count_whole(const struct rooted *p)
 {
@@ -101,7 +103,7 @@ count_whole(const struct rooted *p)
 	return trees > MOST_WHOLE ? 0 : trees;
 }
 
-/* The first numbers of trees for which there are slots, and that for which links have no part of one, until the rate is
+/* The first numbers of trees for which there are slots, and the one with integral numbers of these, until the rate is
  * the bound. */
 static Status
 plan_best(struct rooted *p, Packing **out)

@@ -1,10 +1,10 @@
 /* A bound by prices that links of one kind have in common.
  *
- * Where parts of a machine are lost no symmetry is left that moves all ranks, and the linear program has a row for
- * each link. Links still are of few kinds. With one row for each kind, in which its links are added, the program is
- * one of a relaxation, soon solved; and whatever prices its dual has, the cheapest pair of trees under them proves a
- * bound (Farley 1990, A note on bounding a class of linear programming problems). That is the optimum where prices of
- * the kinds differ more than those of links of one kind do. */
+ * Where parts of a machine are lost no automorphism is left that moves all ranks, and the linear program has a row for
+ * each link. But links are of few kinds: of equal class and capacity, between vertices of the same colours by colour
+ * refinement. One row for each kind, the sum of those of its links, is a relaxation with few rows. By weak duality any
+ * prices prove a bound, divided by the cost of the cheapest pair of trees under them (Farley 1990, A note on bounding
+ * a class of linear programming problems). It is tight where an optimal dual has equal prices for links of one kind. */
 #include "base/hash.h"
 #include "plan/pack/linear/linear.h"
 #include "plan/pack/linear/master.h"
