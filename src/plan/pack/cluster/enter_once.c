@@ -87,9 +87,11 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	return OK;
 }
 
+/* *out: NULL: none, or those that the last call made. */
 static Status
 pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 {
+	ArenaMark mark = arena_mark(&g->ctx->scratch);
 	int units = 0;
 	Frac unit;
 	bool good;
@@ -97,10 +99,15 @@ pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 	g->n_trees = 0;
 	g->ahead = 0;
 	entering_units(g, rate, from, to, g->both ? 2 : g->shared || g->sole_root >= 0 ? 1 : g->n, &units);
-	if (units == 0 || !frac_mul(rate, (Frac){ 1, units }, &unit))
+	int tried = units << 3 | (g->deep > 0) << 2 | g->fair << 1 | g->relayed;
+	if (units == 0 || tried == g->tried || !frac_mul(rate, (Frac){ 1, units }, &unit))
 		return OK;
+	g->tried = tried;
 	TRY(grow_roots(g, rate, units, &good));
-	return !good ? OK : g->listed ? entering_list(g, unit, out) : entering_number(g, units, out);
+	if (good)
+		TRY(g->listed ? entering_list(g, unit, out) : entering_number(g, units, out));
+	arena_release(&g->ctx->scratch, mark);
+	return OK;
 }
 
 /* Trees of one root, a unit each: as few and as shallow as they are by some numbers. */

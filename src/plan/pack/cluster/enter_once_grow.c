@@ -275,25 +275,41 @@ worse(const struct grower *g, int rank)
 	return g->deep * g->depth[rank] * g->weight;
 }
 
+struct sender {
+	int way;		/* -1: none yet */
+	int64_t worth;
+};
+
+/* A way to a vertex, if it has enough to spare, instead of one that has less or is deeper, or as much, but comes later. */
+static void
+weigh(const struct grower *g, int way, int top, struct sender *best)
+{
+	const TreeNetwork *net = &g->net;
+	int r = net->rank_of[way], other = best->way < 0 ? r : net->rank_of[best->way];
+	int64_t left = spare(g, way, top), worth = left - worse(g, r);
+	bool earlier = g->held[r] != g->held[other] ? g->held[r] < g->held[other]
+	    : best->way < 0 || net->place[way] < net->place[best->way];
+	if (left >= g->weight && (worth > best->worth || (worth == best->worth && earlier)))
+		*best = (struct sender){ way, worth };
+}
+
 /* Of the ways of the first n holders to a vertex one with much to spare that is not deep; -1: none has enough. */
 static int
 choose_among(const struct grower *g, int n, int top)
 {
 	const TreeNetwork *net = &g->net;
-	int best = -1;
-	int64_t most = INT64_MIN;
-	for (int i = 0; i < net->n_below[top]; i++) {
+	struct sender best = { -1, INT64_MIN };
+	bool few = n < net->n_below[top];
+	for (int k = 0; few && k < n; k++)
+		for (int w = g->holder[k]; w >= 0; w = net->more[w])
+			if (entering_is_below(g, w, top))
+				weigh(g, w, top, &best);
+	for (int i = 0; !few && i < net->n_below[top]; i++) {
 		int w = net->way[net->at[top] + i], r = net->rank_of[w];
-		if (!g->holds[r] || g->held[r] >= n)
-			continue;
-		int64_t left = spare(g, w, top), worth = left - worse(g, r);
-		bool earlier = worth == most && g->held[r] < g->held[net->rank_of[best]];
-		if (left >= g->weight && (worth > most || earlier)) {
-			best = w;
-			most = worth;
-		}
+		if (g->holds[r] && g->held[r] < n)
+			weigh(g, w, top, &best);
 	}
-	return best;
+	return best.way;
 }
 
 /* The root, one of the first n holders, or any; -1. */

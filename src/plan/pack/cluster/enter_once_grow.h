@@ -26,6 +26,7 @@ struct grower {
 	bool relayed;		/* ranks may pass data on in their server */
 	int sole_root;		/* of a broadcast or reduce: the root of all trees; -1 */
 	int n;			/* ranks */
+	int tried;		/* all that the last packing was made by, in bits: units, deep, fair, relayed */
 	int64_t *left;		/* units of each link */
 	int64_t *pool;		/* of each server: units left of all its uplinks, less what its ranks need, or but of an
 				 * allreduce less one for each of their units */
