@@ -617,7 +617,7 @@ run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
 static const struct packer packers[] = {
 	{ "one tree", "widest.c", serves_one_tree, work_searches, 0, run_one_tree },
 	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_rooted, 0, run_rooted },
-	{ "unequal servers", "unequal.c", serves_unequal, work_edges, OVER_SERVERS, run_unequal },
+	{ "unequal servers", "unequal.c", serves_unequal, work_unequal, OVER_SERVERS, run_unequal },
 	{ "places", "few_trees.c", serves_places, work_edges, OVER_SERVERS, run_places },
 	{ "greedy", "greedy.c", serves_greedy, work_edges, REFINES, run_greedy },
 	{ "homes entered once", "by_homes.c", serves_homes, work_homes, ENDS, run_homes },
@@ -627,7 +627,7 @@ static const struct packer packers[] = {
 	{ "paths", "alltoall.c", serves_paths, work_paths, ENDS, run_paths },
 	{ "shortest paths", "Koenig 1916; balanced.c", serves_balanced, work_balanced, ENDS, run_balanced },
 	{ "children", "Senior 1951; children.c", serves_children, work_searches, ENDS, run_children },
-	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, work_searches, ENDS, run_parents },
+	{ "parents", "Goldberg and Tarjan 1988; parents.c", serves_parents, work_parents, ENDS, run_parents },
 	{ "allgather's flows, both ways", "ForestColl; reducescatter_allgather.c", serves_turned, work_flows, ENDS,
 	    run_turned },
 	{ "flows", "Edmonds 1973; Lovasz 1976; Berczi and Frank 2010", serves_flows, work_flows, ENDS, run_flows },

@@ -5,12 +5,24 @@
 #include <time.h>
 
 static const double MOST_SECONDS = 5;	/* of one row, by its estimate */
+static const double MOST_UNEQUAL = 3.2;	/* of trees over unequal servers, where edges are not many */
+static const double MOST_PARENTS = 18;	/* of ranks that move over direct links: ten tries of 2^27 looks each */
 
 /* Each edge of the trees of some ranks is written down. */
 double
 work_edges(const Planning *in)
 {
 	return 5e-7 * in->topo->n_ranks * in->topo->n_ranks;
+}
+
+/* Trees over unequal servers: those of an allreduce five times, of any lengths and of one, as allgathers' and their own,
+ * of about as many edges over few ranks as over many. */
+double
+work_unequal(const Planning *in)
+{
+	double edges = work_edges(in), each = 8e-3 * in->topo->n_ranks;
+	each = each < MOST_UNEQUAL ? each : MOST_UNEQUAL;
+	return in->ask->coll == ALLREDUCE && each > edges ? each : edges;
 }
 
 /* A few lists of slots, and the edges of a few trees. */
@@ -58,6 +70,17 @@ work_flows(const Planning *in)
 	bool rooted = collective_rooted(ask->coll), direct = in->topo->n_vertices == in->topo->n_ranks;
 	return (!direct ? 4e-6 : rooted ? 2e-7 : ask->coll == ALLREDUCE ? 4e-6 : 2e-6)
 	    * in->topo->n_ranks * in->topo->n_links;
+}
+
+/* Over direct links tries at several rates and depths, each of which ends after as many looks; through switches units
+ * are few. */
+double
+work_parents(const Planning *in)
+{
+	double flows = work_flows(in);
+	if (in->topo->n_vertices > in->topo->n_ranks)
+		return work_searches(in);
+	return flows < MOST_PARENTS ? flows : MOST_PARENTS;
 }
 
 /* Rows of a linear program: one for each orbit of links, of which there are about as many for each rank. */

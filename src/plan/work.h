@@ -9,12 +9,14 @@ enum {
 };
 
 double work_edges(const Planning *in);		/* trees of some ranks, edge by edge */
+double work_unequal(const Planning *in);	/* trees over unequal servers */
 double work_rooted(const Planning *in);		/* a few trees of a root, from lists of uplinks */
 double work_searches(const Planning *in);	/* a search of each rank */
 double work_pairs(const Planning *in);		/* pairs of cheapest trees of each rank, through switches */
 double work_balanced(const Planning *in);	/* trees of shortest paths */
 double work_paths(const Planning *in);		/* paths of an alltoall */
 double work_flows(const Planning *in);		/* trees by flows */
+double work_parents(const Planning *in);	/* ranks that move to other parents */
 double work_program(const Planning *in);	/* linear programs over all trees */
 double work_programs(const Planning *in);	/* with the searches of their trees */
 double work_steps(const Planning *in);		/* the same, of WORK_SOON_PIVOTS at most */
