@@ -280,7 +280,7 @@ struct sender {
 	int64_t worth;
 };
 
-/* A way to a vertex, if it has enough to spare, instead of one that has less or is deeper, or as much, but comes later. */
+/* A way to a vertex, if it has enough to spare, in place of one that has less, or is deeper, or comes later. */
 static void
 weigh(const struct grower *g, int way, int top, struct sender *best)
 {
