@@ -15,8 +15,8 @@ work_edges(const Planning *in)
 	return 5e-7 * in->topo->n_ranks * in->topo->n_ranks;
 }
 
-/* Trees over unequal servers: those of an allreduce five times, of any lengths and of one, as allgathers' and their own,
- * of about as many edges over few ranks as over many. */
+/* Trees over unequal servers: of an allreduce five times, an allgather's and its own, of any lengths and of one, which
+ * have about as many edges over few ranks as over many. */
 double
 work_unequal(const Planning *in)
 {
