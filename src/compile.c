@@ -3,6 +3,7 @@
 #include "base/limits.h"
 #include "format/format.h"
 #include "plan/baseline.h"
+#include "plan/work.h"
 #include "schedule/schedule.h"
 #include "topology/topology.h"
 
@@ -95,11 +96,13 @@ share(Ctx *ctx, const Job *job, SymmetryKind kind, JobShared *shared)
 	if (shared->from[kind].known)
 		return OK;
 	ctx->reserve += left < INT_MAX && left > 0 ? left / 5 * 3 : 0;
+	work_done(ctx, job->topo, "the machine, and its links");
 	TRY(topo_symmetry(ctx, job->topo, ask->root, kind, &shared->from[kind].sym));
 	TRY(plan_check_ranks(ctx, job->topo, shared->from[kind].sym, ask));
 	TRY(bound_compute(ctx, job->topo, shared->from[kind].sym, ask->coll, ask->root, &shared->from[kind].bound));
 	ctx->reserve = finishing;
 	ctx->late = false;
+	work_done(ctx, job->topo, "symmetries and bound");
 	shared->from[kind].known = true;
 	return OK;
 }
@@ -208,6 +211,7 @@ job_plan(Ctx *ctx, const Job *job, JobShared *shared, Plan *out)
 	TRY(prepare(ctx, job, planner, shared, &planning));
 	TRY(name_other_links(ctx, job, planner->plan(ctx, &planning, out)));
 	choose_proof(ctx, job, planning.bound, out);
+	work_done(ctx, job->topo, "the rest of planning");
 	return OK;
 }
 
@@ -289,6 +293,7 @@ job_finish(Ctx *ctx, const Job *job, const Plan *plan, Compiled *out)
 	out->other_depth = plan->pack->other_depth;
 	/* What counts is what readers of the file get, not what was meant. */
 	TRY(sched_read_verified(ctx, label, out->json.data, out->json.size, &out->sched));
+	work_done(ctx, job->topo, "the schedule, written, read and verified");
 	out->routes = job->ask.routes;
 	return job->ask.routes == ROUTES_PAIR ? sched_check_routes(ctx, label, out->sched) : OK;
 }

@@ -54,6 +54,7 @@ typedef struct Ctx {
 	bool late;
 	bool cut_short;		/* some work was late */
 	char at[96];		/* the current step, or the one that was cut short first */
+	double told;		/* CPU time of this process when a line for -v last had the time of what was done, s */
 	int64_t unasked;	/* work since the clock was last looked at */
 	int64_t steps, most_steps;
 	int64_t pivots;		/* steps of the simplex method that are left: at 1 time is over; 0: any number */

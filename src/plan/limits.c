@@ -116,6 +116,7 @@ search_cluster(Ctx *ctx, const Planning *in, const Bound *proof, int *work, Pack
 	    || (ask->max_depth && ask->max_depth < LEAST_DEPTH))
 		return OK;
 	TRY(pack_cluster_few(ctx, in->topo, ask, &one));
+	work_tell(ctx, in->topo, one, "within limits, places");
 	consider(in, work, one, best);
 	*enough = *best && pack_rate(*best, ask->coll, in->topo->n_ranks, &rate)
 	    && (in->topo->n_ranks > MANY_RANKS || frac_cmp(rate, proof->rate) >= 0);
@@ -132,6 +133,7 @@ search_whole(Ctx *ctx, const Planning *in, int *work, Packing **best, bool *enou
 	    || in->topo->n_ranks <= MANY_RANKS || ask->packing != PACKING_EXACT || !ask->minimise)
 		return OK;
 	TRY(pack_unequal_whole(ctx, in->topo, ask->coll, in->bound, &one));
+	work_tell(ctx, in->topo, one, "within limits, unequal servers");
 	consider(in, work, one, best);
 	*enough = *best != NULL;
 	return OK;
@@ -151,12 +153,15 @@ search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *wh
 		TRY(search_whole(ctx, in, work, best, &widest));
 	if (widest)
 		return OK;
-	if (in->ask->max_trees == 1)
+	if (in->ask->max_trees == 1) {
 		TRY(pack_widest(ctx, in->topo, in->ask, NULL, &one, &widest));
+		work_tell(ctx, in->topo, one, "within limits, one tree");
+	}
 	consider(in, work, one, best);
 	if (widest)
 		return OK;
 	TRY(know_depth(ctx, in, known, &depth));
+	work_tell(ctx, in->topo, depth->best, "within limits, all trees of this depth");
 	if (depth->pool) {
 		consider(in, work, depth->best, best);
 		consider(in, work, depth->few, best);
@@ -165,6 +170,7 @@ search_within(Ctx *ctx, const Planning *in, KnownPlans *known, const Packing *wh
 	one = NULL;
 	TRY(shallow_pool(ctx, whole, in->ask, work, &pool));
 	TRY(pack_exact(ctx, in->topo, in->sym, in->bound, pool, in->ask, &one, &unused));
+	work_tell(ctx, in->topo, one, "within limits, linear program");
 	consider(in, work, one, best);
 	return OK;
 }
@@ -370,15 +376,43 @@ plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 	Frac rate;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
 	TRY(pack_balanced(ctx, in->topo, none, in->ask->coll, in->bound, false, out));
+	work_tell(ctx, in->topo, *out, "a tree of each rank, shortest paths");
 	if (!frac_div(in->bound->rate, (Frac){ in->topo->n_ranks, 1 }, &rate))
 		return OK;
 	if (in->topo->n_nodes == in->topo->n_ranks && !(*out && (*out)->highest)) {
 		TRY(pack_by_homes(ctx, in->topo, in->ask->coll, rate, false, &pack));
+		work_tell(ctx, in->topo, pack, "a tree of each rank, homes entered once");
 		*out = pack ? pack : *out;
 	}
-	if (!*out)
+	if (!*out) {
 		TRY(pack_enter_once(ctx, in->topo, in->ask->coll, -1, rate, false, false, out));
+		work_tell(ctx, in->topo, *out, "a tree of each rank, servers entered once");
+	}
 	proof->reached |= *out && (*out)->highest;
+	return OK;
+}
+
+static Status
+plan_images(Ctx *ctx, const Planning *in, const Symmetry *whole, Packing **out)
+{
+	TRY(pack_images(ctx, in->topo, whole, in->ask->coll, in->bound, out));
+	work_tell(ctx, in->topo, *out, "images of servers that lost nothing");
+	return OK;
+}
+
+static Status
+plan_templates(Ctx *ctx, const Planning *in, Packing **out)
+{
+	TRY(pack_templates(ctx, in->topo, in->sym, in->ask->coll, in->bound, out));
+	work_tell(ctx, in->topo, *out, "templates");
+	return OK;
+}
+
+static Status
+plan_in_trees(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+{
+	TRY(pack_in_trees(ctx, in->topo, out, proof));
+	work_tell(ctx, in->topo, *out, "trees into each rank");
 	return OK;
 }
 
@@ -395,12 +429,12 @@ plan_blocks(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 	if (whole)
 		TRY(pack_enter_once_levels(ctx, in->topo, in->ask->coll, &levels));
 	if (whole && !levels)
-		TRY(pack_images(ctx, in->topo, whole, in->ask->coll, in->bound, out));
+		TRY(plan_images(ctx, in, whole, out));
 	if (!*out && !levels)
-		TRY(pack_templates(ctx, in->topo, in->sym, in->ask->coll, in->bound, out));
+		TRY(plan_templates(ctx, in, out));
 	if (!*out)
 		TRY(plan_tree_of_each(ctx, in, proof, out));
-	return !*out && levels ? pack_images(ctx, in->topo, whole, in->ask->coll, in->bound, out) : OK;
+	return !*out && levels ? plan_images(ctx, in, whole, out) : OK;
 }
 
 Status
@@ -436,10 +470,12 @@ plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 	const Error error = ctx->error;
 	ctx->error.status = OK;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
-	if (sym->size > 1)
+	if (sym->size > 1) {
 		TRY(pack_paths(ctx, in->topo, sym, &pack, &proof));
+		work_tell(ctx, in->topo, pack, "paths, images of servers that lost nothing");
+	}
 	if (!pack)
-		TRY(pack_in_trees(ctx, in->topo, &pack, &proof));
+		TRY(plan_in_trees(ctx, in, &proof, &pack));
 	if (!pack) {
 		ctx->error = error;
 		return status;
@@ -463,7 +499,7 @@ plan_few_images(Ctx *ctx, const Planning *in, Packing **out)
 	    || topo->n_nodes == topo->n_ranks || in->sym->n_representatives == 1
 	    || in->sym->n_orbits > FEW_ORBITS)
 		return OK;
-	TRY(pack_templates(ctx, topo, in->sym, ALLREDUCE, in->bound, out));
+	TRY(plan_templates(ctx, in, out));
 	if (*out && (!pack_rate(*out, ALLREDUCE, topo->n_ranks, &rate)
 	    || frac_double(rate) * in->sym->size < frac_double(in->bound->rate) * near))
 		*out = NULL;
@@ -502,10 +538,14 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	if (ask->matrix) {
 		TRY(plan_check_size(ctx, in->topo, ask->coll));
-		return pack_matrix(ctx, in->topo, ask->matrix, &out->pack, &out->length);
+		TRY(pack_matrix(ctx, in->topo, ask->matrix, &out->pack, &out->length));
+		work_tell(ctx, in->topo, out->pack, "paths for a matrix");
+		return OK;
 	}
-	if (!lists && in->sym->size > 1 && in->topo->n_ranks > MANY_LISTED)
+	if (!lists && in->sym->size > 1 && in->topo->n_ranks > MANY_LISTED) {
 		TRY(pack_balanced(ctx, in->topo, in->sym, ask->coll, in->bound, true, &pack));
+		work_tell(ctx, in->topo, pack, "shortest paths, one tree and its images");
+	}
 	if (!lists && !pack)
 		TRY(plan_few_images(ctx, in, &pack));
 	if (pack) {
@@ -529,15 +569,19 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	if (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER)
 		TRY(plan_blocks(ctx, in, &proof, &pack));
 	else
-		TRY(pack_templates(ctx, in->topo, in->sym, ask->coll, in->bound, &pack));
-	if (!pack && ask->coll == ALLTOALL)
+		TRY(plan_templates(ctx, in, &pack));
+	if (!pack && ask->coll == ALLTOALL) {
 		TRY(pack_path_templates(ctx, in->topo, in->sym, &pack, &proof));
+		work_tell(ctx, in->topo, pack, "templates of paths");
+	}
 	if (!pack && many)
 		return plan_pairs(ctx, in, out);
-	if (!pack)
+	if (!pack) {
 		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
+		work_tell(ctx, in->topo, pack, "rooted");
+	}
 	if (!pack && ask->coll == ALLTOALL)
-		TRY(pack_in_trees(ctx, in->topo, &pack, &proof));
+		TRY(plan_in_trees(ctx, in, &proof, &pack));
 	if (!pack && in->topo->n_ranks > LIMIT_PAIR_RANKS)
 		return fail_pairs(ctx, in->topo, ask->coll);
 	if (!pack) {

@@ -6,14 +6,16 @@
 
 static const double MISSED = 0.9999;	/* of the bound, by less: a lower bound is looked for */
 
-/* -v, where there was a choice: not where the linear program alone ran. */
+/* -v, where there was a choice: not where the linear program alone ran over few ranks. */
 static void
 log_packer(Ctx *ctx, const struct portfolio *p, const struct packer *row, const Packing *pack, double seconds,
     const char *better)
 {
 	Frac rate;
-	if (!ctx->log || (p->n_ran == 1 && row->work == work_programs))
+	bool alone = p->n_ran == 1 && row->work == work_programs;
+	if (!ctx->log || (alone && p->in->topo->n_ranks <= LIMIT_ILP_RANKS))
 		return;
+	work_lap(ctx);
 	if (!pack || !pack_rate(pack, p->in->ask->coll, p->in->topo->n_ranks, &rate)) {
 		log_verbose(ctx, "packer %s: no trees, %.3g of %.3g s", row->name, seconds, row->work(p->in));
 		return;
@@ -72,6 +74,7 @@ prove_less(Ctx *ctx, struct portfolio *p)
 	TRY(pack_kind_prices(ctx, in->topo, in->bound, in->ask, &p->proof));
 	log_verbose(ctx, "prices of kinds of links: a bound of %.6g GB/s instead of %.6g, %.3g of %.3g s",
 	    frac_double(p->proof.rate) / 1e9, known / 1e9, work_seconds() - start, work_pairs(in));
+	work_lap(ctx);
 	return OK;
 }
 

@@ -157,3 +157,33 @@ work_seconds(void)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
 	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
+
+double
+work_lap(Ctx *ctx)
+{
+	double now = work_seconds(), took = now - ctx->told;
+	ctx->told = now;
+	return took > 0 ? took : now;	/* a process that was forked begins at 0 */
+}
+
+void
+work_tell(Ctx *ctx, const Topology *topo, const Packing *pack, const char *way)
+{
+	if (!ctx->log || topo->n_ranks <= LIMIT_ILP_RANKS)
+		return;
+	int n = !pack ? 0 : pack->n_in_trees ? pack->n_in_trees : pack->n_trees;
+	long long images = pack && pack->symmetry ? (long long)pack->symmetry->size : 1;
+	if (n == 0)
+		log_verbose(ctx, "%s: no trees, %.3g s", way, work_lap(ctx));
+	else if (images > 1)
+		log_verbose(ctx, "%s: %d trees, each with %lld images, %.3g s", way, n, images, work_lap(ctx));
+	else
+		log_verbose(ctx, "%s: %d trees, %.3g s", way, n, work_lap(ctx));
+}
+
+void
+work_done(Ctx *ctx, const Topology *topo, const char *step)
+{
+	if (ctx->log && topo->n_ranks > LIMIT_ILP_RANKS)
+		log_verbose(ctx, "%s: %.3g s", step, work_lap(ctx));
+}
