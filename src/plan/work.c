@@ -172,13 +172,14 @@ work_tell(Ctx *ctx, const Topology *topo, const Packing *pack, const char *way)
 	if (!ctx->log || topo->n_ranks <= LIMIT_ILP_RANKS)
 		return;
 	int n = !pack ? 0 : pack->n_in_trees ? pack->n_in_trees : pack->n_trees;
-	long long images = pack && pack->symmetry ? (long long)pack->symmetry->size : 1;
+	double took = work_lap(ctx);
 	if (n == 0)
-		log_verbose(ctx, "%s: no trees, %.3g s", way, work_lap(ctx));
-	else if (images > 1)
-		log_verbose(ctx, "%s: %d trees, each with %lld images, %.3g s", way, n, images, work_lap(ctx));
+		log_verbose(ctx, "%s: no trees, %.3g s", way, took);
+	else if (pack->symmetry && pack->symmetry->size > 1)
+		log_verbose(ctx, "%s: %d tree%s, each with %d images, %.3g s", way, n, n == 1 ? "" : "s",
+		    pack->symmetry->size, took);
 	else
-		log_verbose(ctx, "%s: %d trees, %.3g s", way, n, work_lap(ctx));
+		log_verbose(ctx, "%s: %d tree%s, %.3g s", way, n, n == 1 ? "" : "s", took);
 }
 
 void

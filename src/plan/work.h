@@ -32,9 +32,9 @@ Status work_check_soon(Ctx *ctx, const Planning *in);
 /* What this process has taken so far, s. */
 double work_seconds(void);
 
-/* -v, over more ranks than integer programs are made for: a line has what was done since the line before, so that all of
- * them together have the time of the run. work_lap: since its last call, s. work_tell: a way to plan; pack: NULL: it has
- * no trees. work_done: any other step. */
+/* -v, over more ranks than integer programs are made for: a line has the CPU time since the line before, so that all
+ * of them together have that of the run. work_lap: since its last call, s. work_tell: of a way to plan; pack: NULL: it
+ * has no trees. work_done: of any other step. */
 double work_lap(Ctx *ctx);
 void work_tell(Ctx *ctx, const Topology *topo, const Packing *pack, const char *way);
 void work_done(Ctx *ctx, const Topology *topo, const char *step);

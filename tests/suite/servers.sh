@@ -344,6 +344,29 @@ expect "-v: the packers that ran" oracle snippet - "$work/err" <<-'PY'
 	sys.exit(names != ["rooted", "greedy"] or kept != better[-1]
 	         or ran[0].group(2) != "the first")
 PY
+# Each way to plan has a line, and all lines together nearly the CPU time of the run.
+told()
+{
+	expect "-v: $1" oracle snippet - "$blinkc" "$@" <<-'PY'
+	import re, resource, subprocess, sys
+	program, names, *words = sys.argv[1:]
+	done = subprocess.run([program, *words, "-v", "-o", "/dev/null"], stderr=subprocess.PIPE, text=True, check=True)
+	usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+	whole = usage.ru_utime + usage.ru_stime
+	steps = re.findall(r"^(?!exchanges)(?:packer )?([a-z, ]+): (?:.*, )?([0-9.e-]+)(?: of [0-9.e-]+)? s(?:: .*)?$",
+	                   done.stderr, re.M)
+	took = sum(float(seconds) for _, seconds in steps)
+	want = ["the machine, and its links", "symmetries and bound", *names.split("; "), "the rest of planning",
+	        "the schedule, written, read and verified"]
+	sys.exit([name for name, _ in steps] != want or not 0.7 * whole - 0.05 <= took <= whole + 0.01)
+	PY
+}
+line="server:512 gpu:8 switch:300 net:25 rails"
+told "shortest paths, one tree and its images; images of servers that lost nothing" \
+	--synthetic "$line" --without s0/gpu3 -c allgather
+told "shortest paths, one tree and its images; templates" --synthetic "$line" -c allgather
+told "unequal servers; within limits, all trees of this depth; within limits, linear program" \
+	--synthetic "server:9 gpu:4 switch:300 net:25" --without s0/gpu3 -c allreduce --max-depth 3
 # From a root to 33 to 64 GPUs few trees of five hops or more are at the bound; those of four take less time.
 for job in "5 8" "8 8" "16 4"; do
 	read -r servers gpus <<<"$job"
