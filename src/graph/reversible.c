@@ -49,7 +49,7 @@ order_switches(const Topology *topo, bool reversed, const uint64_t *link_colour,
 {
 	for (int v = 0; v < topo->n_vertices; v++)
 		colour[v] = v < topo->n_ranks ? hash64((uint64_t)v + 1) : 0;
-	symmetry_refine(topo, link_colour, reversed, colour, next);
+	symmetry_refine(topo, link_colour, reversed, topo->n_ranks, SYMMETRY_ROUNDS, colour, next);
 	symmetry_sort_switches(topo, colour, order);
 }
 

@@ -33,10 +33,10 @@ symmetry_orbits(int n, int n_maps, int (*image)(const void *with, int map, int i
 }
 
 void
-symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, uint64_t *colour, uint64_t *next)
+symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, int first, int rounds, uint64_t *colour,
+    uint64_t *next)
 {
-	enum { ROUNDS = 8 };	/* more than there are levels of switches */
-	for (int round = 0; round < ROUNDS; round++) {
+	for (int round = 0; round < rounds; round++) {
 		memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
 		for (int l = 0; l < topo->n_links; l++) {
 			const Link *link = &topo->link[l];
@@ -44,7 +44,7 @@ symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed
 			next[from] += hash64(colour[to] ^ link_colour[l]);
 			next[to] += hash64(colour[from] + link_colour[l]);
 		}
-		for (int v = topo->n_ranks; v < topo->n_vertices; v++)
+		for (int v = first; v < topo->n_vertices; v++)
 			colour[v] = hash64(next[v]);
 	}
 }

@@ -52,12 +52,15 @@ Status symmetry_find_orbits(Ctx *ctx, const Topology *topo, Symmetry *sym);
 Status symmetry_walk(Ctx *ctx, const Topology *topo, const Symmetry *sym, SymmetryWalk *out);
 bool symmetry_next(SymmetryWalk *walk);
 
-/* Colour refinement: again and again a switch gets its colour from those of its neighbours and of the links between
- * them, so that only switches that look the same from afar keep the same colour. Ranks keep theirs.
+enum { SYMMETRY_ROUNDS = 8 };	/* more than there are levels of switches */
+
+/* Colour refinement: again and again a vertex gets its colour from those of its neighbours and of the links between
+ * them, so that only vertices that look the same from afar keep the same colour. Those before `first` keep theirs, as
+ * ranks where that is n_ranks.
  * link_colour: n_links.  reversed: all links are reversed.  colour: n_vertices, in and out.  next: work space
  * likewise. */
-void symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, uint64_t *colour,
-    uint64_t *next);
+void symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, int first, int rounds,
+    uint64_t *colour, uint64_t *next);
 
 typedef struct {
 	uint64_t colour;

@@ -75,26 +75,16 @@ take_places(struct finder *f, struct place *place)
 		f->moved[i] = place[i].v;
 }
 
-/* Colour refinement: vertices of one colour have neighbours of the same colours, over links of the same colours. */
+/* Vertices from `first` on; those before it have their colours. With too few rounds of refinement a symmetry would be
+ * missed, no more. */
 static void
-colour_vertices(struct finder *f)
+colour_from(const struct finder *f, int first, uint64_t *colour)
 {
-	enum { ROUNDS = 8 };	/* as symmetry_refine, which keeps the colours of ranks */
 	const Topology *topo = f->topo;
-	uint64_t *colour = f->from_colour, *next = f->next_colour;
-	for (int v = 0; v < topo->n_vertices; v++)
+	for (int v = first; v < topo->n_vertices; v++)
 		colour[v] = hash64((uint64_t)topo->vertex[v].kind * 4 + topo->vertex[v].multicast * 2
 		    + topo->vertex[v].reduce);
-	for (int round = 0; round < ROUNDS; round++) {
-		memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
-		for (int l = 0; l < topo->n_links; l++) {
-			const Link *link = &topo->link[l];
-			next[link->from] += hash64(colour[link->to] ^ f->link_colour[l]);
-			next[link->to] += hash64(colour[link->from] + f->link_colour[l]);
-		}
-		for (int v = 0; v < topo->n_vertices; v++)
-			colour[v] = hash64(next[v]);
-	}
+	symmetry_refine(topo, f->link_colour, false, first, SYMMETRY_ROUNDS, colour, f->next_colour);
 }
 
 /* Of each server: the sum of the colours of its ranks, whatever their order. */
@@ -104,7 +94,7 @@ colour_servers(struct finder *f, uint64_t **out)
 	const Topology *topo = f->topo;
 	uint64_t *server;
 	TRY(TEMP(f->ctx, server, topo->n_nodes + 1));
-	colour_vertices(f);
+	colour_from(f, 0, f->from_colour);
 	for (int r = 0; r < topo->n_ranks; r++)
 		server[topo->vertex[r].node + 1] += hash64(f->from_colour[r]);
 	*out = server;
@@ -169,17 +159,6 @@ order_ranks(struct finder *f, int root)
 
 /* ---- one map ---- */
 
-/* With too few rounds of refinement a symmetry would be missed, no more. */
-static void
-colour_switches(const struct finder *f, uint64_t *colour)
-{
-	const Topology *topo = f->topo;
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		colour[v] = hash64((uint64_t)topo->vertex[v].kind * 4 + topo->vertex[v].multicast * 2
-		    + topo->vertex[v].reduce);
-	symmetry_refine(topo, f->link_colour, false, colour, f->next_colour);
-}
-
 /* Images of the switches, given those of the ranks in f->vertex. */
 static bool
 map_switches(struct finder *f)
@@ -192,8 +171,8 @@ map_switches(struct finder *f)
 		f->from_colour[r] = hash64((uint64_t)f->vertex[r] | UINT64_C(1) << 40);
 		f->to_colour[r] = hash64((uint64_t)r | UINT64_C(1) << 40);
 	}
-	colour_switches(f, f->from_colour);
-	colour_switches(f, f->to_colour);
+	colour_from(f, topo->n_ranks, f->from_colour);
+	colour_from(f, topo->n_ranks, f->to_colour);
 	symmetry_sort_switches(topo, f->from_colour, f->from_order);
 	symmetry_sort_switches(topo, f->to_colour, f->to_order);
 	for (int i = 0; i < n; i++) {

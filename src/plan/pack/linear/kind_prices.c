@@ -29,21 +29,6 @@ is_of_kind(const struct kind *kind, const struct kind *other)
 	    && kind->capacity == other->capacity;
 }
 
-/* One more round: vertices differ by the colours of their neighbours, too. */
-static void
-refine_colours(const Topology *topo, uint64_t *colour, uint64_t *next)
-{
-	memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
-	for (int l = 0; l < topo->n_links; l++) {
-		const Link *link = &topo->link[l];
-		uint64_t own = hash64((uint64_t)link->capacity * N_LINK_CLASSES + link->class);
-		next[link->from] += hash64(colour[link->to] ^ own);
-		next[link->to] += hash64(colour[link->from] + own);
-	}
-	for (int v = 0; v < topo->n_vertices; v++)
-		colour[v] = hash64(next[v]);
-}
-
 /* By the colours of their ends. orbit: of each link the number of its kind. Returns how many; MOST_KINDS + 1: more
  * than MOST_KINDS. */
 static int
@@ -83,19 +68,21 @@ list_representatives(const Topology *topo, const uint64_t *colour, Symmetry *kin
 static Status
 find_kinds(Ctx *ctx, const Topology *topo, Symmetry *kinds)
 {
-	uint64_t *colour, *next;
+	uint64_t *colour, *next, *link_colour;
 	int *finer, n;
 	*kinds = (Symmetry){ .size = 1 };
 	TRY(TEMP(ctx, colour, topo->n_vertices));
 	TRY(TEMP(ctx, next, topo->n_vertices));
-	TRY(TEMP(ctx, finer, topo->n_links));
+	TRY(TEMP_EACH(ctx, topo->n_links, finer, link_colour));
 	TRY(TEMP(ctx, kinds->link_orbit, topo->n_links));
 	TRY(TEMP(ctx, kinds->orbit_size, MOST_KINDS));
 	TRY(TEMP(ctx, kinds->representative, MOST_KINDS));
 	for (int v = 0; v < topo->n_vertices; v++)
 		colour[v] = topo->vertex[v].kind;
+	for (int l = 0; l < topo->n_links; l++)
+		link_colour[l] = hash64((uint64_t)topo->link[l].capacity * N_LINK_CLASSES + topo->link[l].class);
 	for (int round = 0; round < ROUNDS; round++) {
-		refine_colours(topo, colour, next);
+		symmetry_refine(topo, link_colour, false, 0, 1, colour, next);
 		if ((n = number_kinds(topo, colour, finer)) > MOST_KINDS)
 			break;
 		kinds->n_orbits = n;
