@@ -367,13 +367,22 @@ find_whole_servers(Ctx *ctx, const Topology *topo, Collective coll, Symmetry **o
 	return OK;
 }
 
-/* Trees of each rank. *out: NULL: there are none. proof: noted what they reach. */
+/* Trees of each rank, which are looked for once for a request. */
+struct each {
+	bool known;
+	Packing *pack;		/* NULL: there are none */
+};
+
+/* proof: noted what they reach. */
 static Status
-plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+plan_tree_of_each(Ctx *ctx, const Planning *in, Bound *proof, struct each *each)
 {
 	Symmetry *none;
-	Packing *pack;
+	Packing *pack, **out = &each->pack;
 	Frac rate;
+	if (each->known)
+		return OK;
+	each->known = true;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
 	TRY(pack_balanced(ctx, in->topo, none, in->ask->coll, in->bound, false, out));
 	work_tell(ctx, in->topo, *out, "a tree of each rank, shortest paths");
@@ -420,7 +429,7 @@ plan_in_trees(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
  * but where leaf switches divide servers that lost parts into many orbits they take longer, and miss the bound.
  * *out: NULL: there are none. */
 static Status
-plan_blocks(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+plan_blocks(Ctx *ctx, const Planning *in, Bound *proof, struct each *each, Packing **out)
 {
 	Symmetry *whole;
 	bool levels = false;
@@ -432,8 +441,10 @@ plan_blocks(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
 		TRY(plan_images(ctx, in, whole, out));
 	if (!*out && !levels)
 		TRY(plan_templates(ctx, in, out));
-	if (!*out)
-		TRY(plan_tree_of_each(ctx, in, proof, out));
+	if (!*out) {
+		TRY(plan_tree_of_each(ctx, in, proof, each));
+		*out = each->pack;
+	}
 	return !*out && levels ? plan_images(ctx, in, whole, out) : OK;
 }
 
@@ -510,18 +521,19 @@ plan_few_images(Ctx *ctx, const Planning *in, Packing **out)
  * for parts of these, without which flows take a minute and end with none, or deep ones. *out: NULL: a list has room,
  * or no trees of each rank are at the bound. proof: as above. */
 static Status
-plan_full_list(Ctx *ctx, const Planning *in, Bound *proof, Packing **out)
+plan_full_list(Ctx *ctx, const Planning *in, Bound *proof, struct each *each, Packing **out)
 {
 	enum { NEARLY_FULL = LIMIT_TREE_EDGES / 32 * 31 };
 	const Collective coll = in->ask->coll;
 	const int64_t n = in->topo->n_ranks, edges = n * (n - 1);
-	Packing *pack;
+	const Packing *pack;
 	*out = NULL;
 	if ((coll != ALLGATHER && coll != REDUCESCATTER) || in->sym->size > 1 || in->topo->n_nodes < n
 	    || edges < NEARLY_FULL || edges > LIMIT_TREE_EDGES)
 		return OK;
-	TRY(plan_tree_of_each(ctx, in, proof, &pack));
-	*out = pack && pack->highest && pack->n_in_trees * (n - 1) > LIMIT_TREE_EDGES ? pack : NULL;
+	TRY(plan_tree_of_each(ctx, in, proof, each));
+	pack = each->pack;
+	*out = pack && pack->highest && pack->n_in_trees * (n - 1) > LIMIT_TREE_EDGES ? each->pack : NULL;
 	return OK;
 }
 
@@ -534,6 +546,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	const Ask *ask = in->ask;
 	bool lists = ask->max_depth || ask->max_trees || ask->packing != PACKING_EXACT || in->n_parts;
 	bool many = !lists && collective_demands(ask->coll, in->topo->n_ranks) > MANY_TREES;
+	struct each each = { false, NULL };
 	Packing *pack = NULL;
 	*out = (Plan){ .proof = *in->bound, .best = FRAC_ZERO };
 	if (ask->matrix) {
@@ -556,7 +569,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	}
 	Bound proof = *in->bound;
 	if (!lists)
-		TRY(plan_full_list(ctx, in, &proof, &pack));
+		TRY(plan_full_list(ctx, in, &proof, &each, &pack));
 	if (pack) {
 		*out = (Plan){ .proof = proof, .best = FRAC_ZERO, .pack = pack };
 		return OK;
@@ -567,7 +580,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	const Error error = ctx->error;
 	ctx->error.status = OK;
 	if (ask->coll == ALLGATHER || ask->coll == REDUCESCATTER)
-		TRY(plan_blocks(ctx, in, &proof, &pack));
+		TRY(plan_blocks(ctx, in, &proof, &each, &pack));
 	else
 		TRY(plan_templates(ctx, in, &pack));
 	if (!pack && ask->coll == ALLTOALL) {
