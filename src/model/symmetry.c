@@ -33,8 +33,8 @@ symmetry_orbits(int n, int n_maps, int (*image)(const void *with, int map, int i
 }
 
 void
-symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, int first, int rounds, uint64_t *colour,
-    uint64_t *next)
+symmetry_refine(const Topology *topo, const uint64_t *link_colour, bool reversed, int first, int rounds,
+    uint64_t *colour, uint64_t *next)
 {
 	for (int round = 0; round < rounds; round++) {
 		memcpy(next, colour, (size_t)topo->n_vertices * sizeof *next);
