@@ -58,6 +58,15 @@ for c in broadcast reduce; do
 	expect "$c: it is valid" "$blinkc" check -q "$work/racks.json"
 done
 
+# Where the last rail has hops that would enter a GPU twice, these change places with some of other rails.
+for c in broadcast reduce; do
+	"$blinkc" --synthetic "server:12 gpu:8 switch:160 net:50 rails" -c $c -o "$work/rails.json" \
+		2>"$work/err" || not_ok "$c over 12 racks on rails: exit $?"
+	has "a $c over 12 racks on rails, at the bound" '^ratio       1\.000' "$work/err"
+	has "a $c over 12 racks on rails, shallow" '^trees       21, depth [4-6]$' "$work/err"
+	expect "$c over 12 racks on rails: it is valid" "$blinkc" check -q "$work/rails.json"
+done
+
 # An allreduce over racks by the trees of an allgather, turned back: near the bound, and not deep.
 racks() {
 	"$blinkc" --synthetic "$1" --without "$2" -o "$work/racks.json" 2>"$work/err" || not_ok "$1 without $2: exit $?"

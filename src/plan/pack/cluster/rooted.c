@@ -33,7 +33,7 @@ enum {
 	MOST_TREES = 64,
 	MOST_WHOLE = 256,	/* where each link has an integral number of slots */
 	TRIES = 3,
-	TURNS = 4,
+	TURNS = 16,
 	MOST_WORK = 1 << 29	/* about a second */
 };
 

@@ -2,7 +2,11 @@
  * plane a bipartite graph has servers that send on one side, servers that are entered on the other, and an edge for
  * all hops from one to the other. Of these a flow takes as many as there are slots, and at each server at least those
  * that later planes have no room for, and those that ranks have to get there. Then ranks are chosen so that none has a
- * tree twice, or from itself; where the only ones left are such, that edge is left to later planes. */
+ * tree twice, or from itself; where the only ones left are such, that edge is left to later planes. On the last plane
+ * such a hop h changes places with one of the same servers on another plane; or with a and c there, and b goes along:
+ *
+ *     last plane     h: s -> t, without ranks     b: u -> v     then     a: s -> v     c: u -> t
+ *     another        a: s -> v                    c: u -> t              h: s -> t     b: u -> v */
 #include "plan/pack/cluster/rooted_hops.h"
 
 #include <string.h>
@@ -25,9 +29,10 @@ struct uplinks {
 	int *left[2];			/* hops without a plane */
 	int *degree[2], *least[2], *most[2];	/* hops on this plane */
 	int *free[2], *needed;		/* of each uplink: slots to send and to be entered; entries needed there */
-	bool *done;			/* of each plane */
+	bool *done, last;		/* of each plane; this is the last one */
 	int *queue, *from;		/* of nodes 2 * server + side */
 	int n_taken, *taken;		/* hops on this plane */
+	struct hop **listed[3];		/* scratch: hops of a server on a plane */
 };
 
 /* ---- pairs ---- */
@@ -39,6 +44,7 @@ list_pairs(struct uplinks *q)
 	Ctx *ctx = p->ctx;
 	int n = p->c.n_servers, *by_to, *first;
 	TRY(TEMP_EACH(ctx, p->n_hops + 1, by_to, q->hop, q->pair, q->list[0], q->list[1], q->taken));
+	TRY(TEMP_EACH(ctx, p->n_hops + 1, q->listed[0], q->listed[1], q->listed[2]));
 	TRY(TEMP_EACH(ctx, n + 2, first, q->first_pair[0], q->first_pair[1]));
 	/* By counting, first by the one end, then by the other. */
 	for (int side = 1; side >= 0; side--) {
@@ -174,15 +180,10 @@ exchange_entry(struct uplinks *q, const struct hop *hop, int plane)
 	return -1;
 }
 
-static bool
-take(struct uplinks *q, int h, int plane)
+static void
+put(struct uplinks *q, struct hop *hop, int out, int in)
 {
 	struct rooted *p = q->p;
-	struct hop *hop = &p->hop[h];
-	int out = choose_exit(q, hop, plane), in = out < 0 ? -1 : choose_entry(q, hop, plane);
-	in = out < 0 || in >= 0 ? in : exchange_entry(q, hop, plane);
-	if (in < 0)
-		return false;
 	enter(q, hop, in);
 	hop->out = out;
 	q->free[0][out]--;
@@ -190,6 +191,37 @@ take(struct uplinks *q, int h, int plane)
 		*rooted_part(p, p->c.uplink[0][out].rank, hop->tree) |= EARLY_SOURCE;
 	q->left[0][hop->from]--;
 	q->left[1][hop->to]--;
+}
+
+static void
+withdraw(struct uplinks *q, struct hop *hop)
+{
+	struct rooted *p = q->p;
+	int rank = p->c.uplink[0][hop->out].rank;
+	q->free[0][hop->out]++;
+	leave_entry(q, hop);
+	q->left[0][hop->from]++;
+	q->left[1][hop->to]++;
+	hop->in = hop->out = -1;
+	/* Its rank may send others of the tree. */
+	unsigned char *part = rooted_part(p, rank, hop->tree);
+	*part &= (unsigned char)~EARLY_SOURCE;
+	const struct hop *end = p->hop + p->n_hops;
+	for (int side = -1; side <= 1; side += 2)
+		for (const struct hop *h = hop; h >= p->hop && h < end && h->tree == hop->tree; h += side)
+			if (h->early && h->out >= 0 && p->c.uplink[0][h->out].rank == rank)
+				*part |= EARLY_SOURCE;
+}
+
+static bool
+take(struct uplinks *q, int h, int plane)
+{
+	struct hop *hop = &q->p->hop[h];
+	int out = choose_exit(q, hop, plane), in = out < 0 ? -1 : choose_entry(q, hop, plane);
+	in = out < 0 || in >= 0 ? in : exchange_entry(q, hop, plane);
+	if (in < 0)
+		return false;
+	put(q, hop, out, in);
 	q->taken[q->n_taken++] = h;
 	return true;
 }
@@ -198,20 +230,104 @@ take(struct uplinks *q, int h, int plane)
 static void
 give_back(struct uplinks *q)
 {
-	struct rooted *p = q->p;
-	while (q->n_taken > 0) {
-		struct hop *hop = &p->hop[q->taken[--q->n_taken]];
-		q->free[0][hop->out]++;
-		leave_entry(q, hop);
-		/* Of other hops that it sends, the mark comes from them: one rank may have several. */
-		*rooted_part(p, p->c.uplink[0][hop->out].rank, hop->tree) &= (unsigned char)~EARLY_SOURCE;
-		q->left[0][hop->from]++;
-		q->left[1][hop->to]++;
-		hop->in = hop->out = -1;
+	while (q->n_taken > 0)
+		withdraw(q, &q->p->hop[q->taken[--q->n_taken]]);
+}
+
+/* ---- exchanges of the last plane with others ---- */
+
+/* Direct hops stay where they are. */
+static bool
+is_on(const struct uplinks *q, const struct hop *hop, int plane)
+{
+	return hop->out >= 0 && plane_of(q->p, hop->out) == plane
+	    && !(hop->from == q->p->home && q->p->direct[hop->tree]);
+}
+
+/* Hops that server s sends, of side 0, or by which it is entered, on this plane. */
+static int
+list_hops(const struct uplinks *q, int side, int s, int plane, struct hop **list)
+{
+	int n = 0;
+	for (int i = q->first_pair[side][s]; i < q->first_pair[side][s + 1]; i++) {
+		const struct pair *pair = &q->pair[q->list[side][i]];
+		for (int k = pair->first; k < pair->first + pair->n; k++) {
+			struct hop *hop = &q->p->hop[q->hop[k]];
+			if (is_on(q, hop, plane))
+				list[n++] = hop;
+		}
 	}
+	return n;
+}
+
+/* Of n hops, 2 or 4, hop[0], which has no uplinks yet, and hop[2] go to plane `other`, the others to `plane`. */
+static bool
+move_hops(struct uplinks *q, struct hop *const *hop, int n, int plane, int other)
+{
+	int was_out[4], was_in[4], placed = 0;
+	for (int i = 1; i < n; i++) {
+		was_out[i] = hop[i]->out;
+		was_in[i] = hop[i]->in;
+		withdraw(q, hop[i]);
+	}
+	for (; placed < n; placed++) {
+		int to = placed % 2 ? plane : other;
+		int out = choose_exit(q, hop[placed], to), in = choose_entry(q, hop[placed], to);
+		if (out < 0 || in < 0)
+			break;
+		put(q, hop[placed], out, in);
+	}
+	if (placed == n)
+		return true;
+	while (placed > 0)
+		withdraw(q, hop[--placed]);
+	for (int i = 1; i < n; i++)
+		put(q, hop[i], was_out[i], was_in[i]);
+	return false;
+}
+
+static bool
+exchange_with(struct uplinks *q, struct hop *h, int plane, int other)
+{
+	struct hop **a = q->listed[0], **b = q->listed[1], **c = q->listed[2];
+	int n_a = list_hops(q, 0, h->from, other, a), n_c = list_hops(q, 1, h->to, other, c);
+	for (int i = 0; i < n_a; i++) {
+		int n_b = a[i]->to == h->to ? 0 : list_hops(q, 1, a[i]->to, plane, b);
+		if (a[i]->to == h->to && move_hops(q, (struct hop *[]){ h, a[i] }, 2, plane, other))
+			return true;
+		for (int k = 0; k < n_b * n_c; k++) {
+			struct hop *moved[] = { h, a[i], b[k / n_c], c[k % n_c] };
+			if (moved[2]->from == moved[3]->from && move_hops(q, moved, 4, plane, other))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void
+list_taken(struct uplinks *q, int plane)
+{
+	const struct rooted *p = q->p;
+	q->n_taken = 0;
 	for (int h = 0; h < p->n_hops; h++)
-		if (p->hop[h].out >= 0 && p->hop[h].early)
-			*rooted_part(p, p->c.uplink[0][p->hop[h].out].rank, p->hop[h].tree) |= EARLY_SOURCE;
+		if (is_on(q, &p->hop[h], plane))
+			q->taken[q->n_taken++] = h;
+}
+
+/* One more hop of a pair, where no later plane has room for it. */
+static bool
+exchange_planes(struct uplinks *q, const struct pair *pair, int plane)
+{
+	struct rooted *p = q->p;
+	for (int k = pair->first; k < pair->first + pair->n; k++)
+		for (int g = 0; g < p->n_planes && p->hop[q->hop[k]].out < 0 && p->work > 0; g++) {
+			p->work -= p->n_hops;
+			if (g == plane || !exchange_with(q, &p->hop[q->hop[k]], plane, g))
+				continue;
+			list_taken(q, plane);
+			return true;
+		}
+	return false;
 }
 
 /* Hops of direct trees out of the root's server, before all others. */
@@ -385,12 +501,12 @@ take_flow(struct uplinks *q, int plane)
 {
 	for (int i = 0; i < q->n_pairs; i++)
 		for (int n = 0; n < q->pair[i].used; n++)
-			if (!take_one(q, &q->pair[i], plane))
+			if (!take_one(q, &q->pair[i], plane) && !(q->last && exchange_planes(q, &q->pair[i], plane)))
 				return i;
 	return -1;
 }
 
-/* Hops of a pair that may be on this plane: of a tree as many as its ranks there. */
+/* Hops of a pair that may be on this plane: of a tree as many as its ranks there; on the last one all that are left. */
 static void
 count_left(struct uplinks *q, int plane)
 {
@@ -402,7 +518,7 @@ count_left(struct uplinks *q, int plane)
 			const struct hop *hop = &q->p->hop[q->hop[k]];
 			of_tree = hop->tree == tree ? of_tree : 0;
 			tree = hop->tree;
-			pair->left += hop->out < 0 && of_tree < ranks;
+			pair->left += hop->out < 0 && (of_tree < ranks || q->last);
 			of_tree += hop->out < 0;
 		}
 	}
@@ -484,6 +600,7 @@ rooted_choose_uplinks(struct rooted *p, bool *good)
 	*good = take_direct(&q);
 	for (int i = 0; i < p->n_planes && *good; i++) {
 		int g = next_plane(&q);
+		q.last = i == p->n_planes - 1;
 		*good = fill_plane(&q, g);
 		q.done[g] = true;
 	}
