@@ -62,7 +62,7 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
 		TRY(TEMP_EACH(ctx, s.n_hops, s.hop, s.price));
-		TRY(TEMP_EACH(ctx, n, s.heap, s.place));
+		TRY(TEMP(ctx, s.room, 3 * (size_t)n));
 		for (int l = 0; l < topo->n_links; l++)
 			s.hop[l] = (struct hop){ .src = topo->link[l].from, .dst = topo->link[l].to, .link = l };
 	}

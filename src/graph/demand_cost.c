@@ -10,7 +10,7 @@
 
 /* Steps, measured as ns: of a search, for a vertex or link; of a contraction, for an entry of the matrix or for a
  * link. */
-enum { STEPS_SEARCH = 12, STEPS_ROW = 6, STEPS_LINK = 60 };
+enum { STEPS_SEARCH = 9, STEPS_ROW = 6, STEPS_LINK = 60 };
 
 /* No hop that a schedule can have costs more: LIMIT_ROUTE_LINKS links. */
 #define HOP_MOST ((int64_t)LIMIT_ROUTE_LINKS << SEARCH_PRICE_BITS)
@@ -157,7 +157,8 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 		.paths = { .topo = topo, .price = price, .classes = ~0u } };
 	DemandKind kind = collective_demand(coll, topo->n_ranks, root, 0).kind;
 	bool rooted = collective_rooted(coll);
-	TRY(TEMP_EACH(ctx, topo->n_vertices, p.distance, p.paths.heap, p.paths.place));
+	TRY(TEMP(ctx, p.distance, topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.room, 3 * (size_t)topo->n_vertices));
 	*cost = 0;
 	if (kind == DEMAND_PATH)
 		return rooted ? paths_cost(&p, root, coll == GATHER, cost) : all_paths_cost(&p, sym, cost);
@@ -176,7 +177,8 @@ pairs_cost(Ctx *ctx, const char *label, const Topology *topo, const int64_t *byt
 	struct pricing p = { .ctx = ctx, .label = label, .topo = topo,
 		.paths = { .topo = topo, .price = price, .classes = ~0u } };
 	size_t n = (size_t)topo->n_ranks;
-	TRY(TEMP_EACH(ctx, topo->n_vertices, p.distance, p.paths.heap, p.paths.place));
+	TRY(TEMP(ctx, p.distance, topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.room, 3 * (size_t)topo->n_vertices));
 	*cost = 0;
 	for (size_t from = 0; from < n; from++) {
 		TRY(distances(&p, (int)from, true, false));

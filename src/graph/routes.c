@@ -85,8 +85,7 @@ search_hubs(Ctx *ctx, Search *s)
 		    "%s: %d switches next to GPUs, times %d vertices: want at most %d, for routes through them",
 		    topo->name, s->n_rows * s->n_layers, topo->n_vertices, LIMIT_ROUTE_CELLS);
 	TRY(TEMP_EACH(ctx, cells, s->distance, s->last));
-	TRY(TEMP(ctx, s->heap, n));
-	return TEMP(ctx, s->place, n);
+	return TEMP(ctx, s->room, 3 * n);
 }
 
 /* The only link that leaves v, towards its hub. */
@@ -101,7 +100,7 @@ only_link(const Search *s, int v)
 static Paths
 paths_of(const Search *s, const int64_t *price, unsigned classes, bool relay)
 {
-	return (Paths){ s->topo, price, classes, relay, s->heap, s->place };
+	return (Paths){ s->topo, price, classes, relay, s->room };
 }
 
 /* The hops of a rank whose routes begin with link l, at this cost up to a hub, and have these classes up to there. */
@@ -302,7 +301,7 @@ Status
 search_links_new(Ctx *ctx, const Topology *topo, Search *out)
 {
 	Search s = { .topo = topo };
-	TRY(TEMP_EACH(ctx, topo->n_vertices, s.heap, s.place));
+	TRY(TEMP(ctx, s.room, 3 * (size_t)topo->n_vertices));
 	*out = s;
 	return OK;
 }

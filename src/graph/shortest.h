@@ -10,7 +10,7 @@ typedef struct {
 	const int64_t *price;	/* of each link, >= 0 */
 	unsigned classes;	/* of its links, a bit set */
 	bool relay;		/* through ranks, too; else a rank ends a path */
-	int *heap, *place;	/* work space of n_vertices */
+	int *room;		/* work space: 3 * n_vertices */
 } Paths;
 
 /* To each vertex from the source; against: from each to it, over links from their ends. distance: -1: none. link: NULL,

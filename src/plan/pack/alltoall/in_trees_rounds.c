@@ -43,7 +43,7 @@ in_trees_new(Ctx *ctx, const Topology *topo, const Bound *known, struct in_trees
 	TRY(TEMP_EACH(ctx, s->n_links, s->capacity, s->price, s->best_price, s->mean_price));
 	TRY(TEMP_EACH(ctx, s->n_vertices, s->placed, s->inner, s->size, s->cost, s->seen, s->saved, s->distance));
 	s->paths = (Paths){ .topo = topo, .price = s->price, .classes = ~0u, .relay = true };
-	TRY(TEMP_EACH(ctx, s->n_vertices, s->paths.heap, s->paths.place));
+	TRY(TEMP(ctx, s->paths.room, 3 * (size_t)s->n_vertices));
 	for (int l = 0; l < s->n_links; l++)
 		mean += (double)topo->link[l].capacity / s->n_links;
 	for (int l = 0; l < s->n_links; l++) {
