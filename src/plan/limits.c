@@ -482,7 +482,7 @@ plan_pairs(Ctx *ctx, const Planning *in, Plan *out)
 	ctx->error.status = OK;
 	TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_WHOLE_SERVERS, &sym));
 	if (sym->size > 1) {
-		TRY(pack_paths(ctx, in->topo, sym, &pack, &proof));
+		TRY(pack_paths(ctx, in->topo, sym, false, &pack, &proof));
 		work_tell(ctx, in->topo, pack, "paths, images of servers that lost nothing");
 	}
 	if (!pack)

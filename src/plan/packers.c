@@ -230,10 +230,13 @@ serves_paths(const struct portfolio *p)
 	    && collective_demands(ALLTOALL, p->in->topo->n_ranks) / LIMIT_LP_BASIS >= p->in->sym->size;
 }
 
+/* Where its linear program is long, trees into each rank follow (limits.c), unless a list is asked for. */
 static Status
 run_paths(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	return pack_paths(ctx, p->in->topo, NULL, out, &p->proof);
+	const Planning *in = p->in;
+	bool list = in->ask->max_depth || in->ask->max_trees || in->n_parts || in->topo->route;
+	return pack_paths(ctx, in->topo, NULL, !list, out, &p->proof);
 }
 
 /* No trees of an allgather or reducescatter are less deep. */

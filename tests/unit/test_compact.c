@@ -316,9 +316,9 @@ test_lost(const char *line, const char *lost, int stay)
 	ok(costs_alike(&ctx, topo, sym), "lengths are added up once for ranks that stay", line, ALLTOALL);
 	must(&ctx, bound_compute(&ctx, topo, sym, ALLTOALL, -1, &bound));
 	listed_bound = bound;
-	must(&ctx, pack_paths(&ctx, topo, NULL, &best, &listed_bound));
+	must(&ctx, pack_paths(&ctx, topo, NULL, false, &best, &listed_bound));
 	must(&ctx, sched_build(&ctx, topo, &listed_bound, &ask, "trees", best, &listed));
-	must(&ctx, pack_paths(&ctx, topo, sym, &pack, &bound));
+	must(&ctx, pack_paths(&ctx, topo, sym, false, &pack, &bound));
 	must(&ctx, sched_build(&ctx, topo, &bound, &ask, "trees", pack, &sched));
 	double part = frac_double(sched->achieved) / frac_double(listed->achieved),
 	    top = frac_double(bound.rate) / frac_double(listed_bound.rate);

@@ -84,7 +84,7 @@ test(const char *line, const char *lost, double least, int changes, struct count
 	must(&ctx, topo_symmetry(&ctx, topo, -1, SYMMETRY_NONE, &sym));
 	must(&ctx, bound_compute(&ctx, topo, sym, ALLTOALL, -1, &bound));
 	proof = bound;
-	must(&ctx, pack_paths(&ctx, topo, NULL, &best, &bound));
+	must(&ctx, pack_paths(&ctx, topo, NULL, false, &best, &bound));
 	must(&ctx, sched_build(&ctx, topo, &bound, &ask, "trees", best, &listed));
 	must(&ctx, pack_in_trees(&ctx, topo, &pack, &proof));
 	must(&ctx, sched_build(&ctx, topo, &proof, &ask, "trees", pack, &sched));

@@ -209,7 +209,7 @@ check_machine(int machine, int n, int switches, bool oracle)
 	    || bound_compute(&ctx, &m.topo, none, ALLTOALL, -1, &cut) != OK)
 		exit(1);
 	proof = cut;
-	ok(pack_paths(&ctx, &m.topo, NULL, &pack, &proof) == OK && pack, machine, "there is a packing");
+	ok(pack_paths(&ctx, &m.topo, NULL, false, &pack, &proof) == OK && pack, machine, "there is a packing");
 	if (pack && pack_rate(pack, ALLTOALL, n, &rate)) {
 		double found = frac_double(rate), best = oracle ? optimum(&m) : found;
 		check_packing(&m, machine, pack);

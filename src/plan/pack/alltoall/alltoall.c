@@ -34,6 +34,8 @@
 
 enum {
 	MATRIX_PRICE_BITS = 36,	/* of a proof for bytes: less than 1e-9 is lost */
+	MANY_DEMANDS = 1 << 17,	/* of 363 ranks: the program may take minutes, */
+	SOON_STEPS = 20000,	/* and takes half a minute until here: 511 ranks of a torus 18000 */
 	MOST_ROUNDS = 400,
 	MOST_DETOURS = 2000,	/* that come in in one round */
 	MOST_IDLE = 10,		/* rounds that change nothing, before the program is free */
@@ -594,6 +596,9 @@ plan_paths(struct paths *p, Packing **out)
 		return make_packing(p, p->n_detours > 0, out);
 	if (progress(p->ctx, "linear program") > 0)
 		TRY(improve(p));
+	if (p->too_long)
+		return fail(p->ctx, LIMIT, "%s: alltoall over %d ranks: a linear program of minutes", p->topo->name,
+		    p->n_ranks);
 	TRY(detours_help(p, &detours));
 	return make_packing(p, detours, out);
 }
@@ -643,12 +648,13 @@ pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing **out,
 }
 
 Status
-pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof)
+pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, bool soon, Packing **out, Bound *proof)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct paths p;
 	*out = NULL;
 	TRY(paths_new(ctx, topo, sym, proof, NULL, &p));
+	p.most_steps = soon && p.n_demands > MANY_DEMANDS ? SOON_STEPS : 0;
 	if (sym && (!has_room_for(&p, count_paths(&p)) || staying_paths(&p) > LIMIT_STAYING_HOPS / sym->size))
 		return OK;
 	Status status = plan_paths(&p, out);

@@ -9,10 +9,12 @@
  * *out: at the optimum but for the rounding of doubles, 1e-9 at most; a lower rate where time is over, or GLPK fails.
  *   With a group NULL where its images are too many.
  * *proof: a bound that is known; stays, or lengths that prove a lower one.
- * Fails: NO_MEMORY; LIMIT more edges than a schedule may have.
+ * soon: where the linear program is long, no plan.
+ * Fails: NO_MEMORY; LIMIT more edges than a schedule may have, or, soon, over more than 362 ranks, more than 20000
+ * steps of the simplex method.
  * Cost: a linear program of a row for each link, and 100 searches from each rank: 256 GPUs of 4 links in 12 s; 10 to 20
  * searches where whole paths, or few divided demands, are at the bound that is known (paths_shift.c). */
-Status pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof);
+Status pack_paths(Ctx *ctx, const Topology *topo, const Symmetry *sym, bool soon, Packing **out, Bound *proof);
 
 /* The same where each pair of ranks has bytes of its own, bytes[i * n_ranks + j] from rank i to rank j, above 0 in all:
  * the least time until all have arrived. Pairs without bytes have a path, too. *out: for blocks of any size, each
@@ -33,8 +35,8 @@ Status pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, 
  * a lower one.
  * *out: has in_tree; NULL: none, as where pairs of ranks have routes of their own, or a tree for each rank more than
  * LIMIT_IN_LINKS links of vertices with a choice. Random: none.
- * Cost: 1e-8 s times links, ranks, parts of blocks and rounds: 1023 GPUs of 6 links in 26 s. Memory: 8 bytes for each
- * rank, vertex and part. */
+ * Cost: 1e-8 s times links, ranks, trees into each and rounds: 1023 GPUs of 6 links in 29 s. Memory: 8 bytes for each
+ * rank, vertex and tree. */
 Status pack_in_trees(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
 
 #endif

@@ -18,15 +18,19 @@ struct in_trees {
 	const Topology *topo;
 	int n, n_vertices, n_links;
 	double *capacity;		/* of links, relative to their mean */
-	int parts, most_parts;		/* of each block: trees into each rank */
+	int parts;			/* of each block */
+	int n_trees, most_trees;	/* into a rank, */
+	int first;			/* of those that move */
+	int *weight, *best_weight;	/* and the parts that each has: at first all alike, later the last fewer */
 	int *next, *best;		/* of each tree the link that leaves each vertex, or -1 (in_tree_at); those
 					 * that use the fullest link least, */
-	int best_parts;
+	int best_parts, n_best;
 	double best_use;		/* by this */
 
 	/* What the use of a link costs: its price, and `stiffness` for each block above `use`. */
 	struct in_link *link;
 	double stiffness, use;
+	int64_t moves;			/* links that vertices took in the last round */
 
 	/* A tree at work: of each vertex */
 	int n_placed, *placed;		/* those with a path to the root, each before the end of its link */
@@ -38,7 +42,7 @@ struct in_trees {
 
 	/* Prices, and what they prove. */
 	Paths paths;
-	double *mean_price;
+	double *mean_price, *last_cost;	/* the mean of the last prices; what costs were when prices last changed */
 	int64_t *price, *distance, *best_price;	/* those that prove the best bound; all 0: none does */
 	double bound;			/* no paths use the fullest link less */
 	bool held;			/* mean_price is best_price, in doubles */
@@ -47,7 +51,7 @@ struct in_trees {
 static inline int *
 in_tree_at(const struct in_trees *s, int *trees, int root, int t)
 {
-	return trees + ((size_t)root * (size_t)s->most_parts + (size_t)t) * (size_t)s->n_vertices;
+	return trees + ((size_t)root * (size_t)s->most_trees + (size_t)t) * (size_t)s->n_vertices;
 }
 
 /* ---- in_trees_moves.c ---- */
@@ -63,12 +67,14 @@ void in_trees_round(struct in_trees *s);
 /* s->use, so that costs times capacities are 1 together. */
 void in_trees_settle(struct in_trees *s);
 
-/* Costs become prices, and count in mean_price by this part. */
-void in_trees_reprice(struct in_trees *s, double part);
+/* Costs become prices, or, with a momentum, go on by this part of their last change. They count in mean_price by
+ * `part`. */
+void in_trees_reprice(struct in_trees *s, double part, double momentum);
 
-/* s->bound, if the mean prices prove a higher one: as small whole numbers, by turns up to another one; with `fine` as
- * large ones, too. */
-void in_trees_bound(struct in_trees *s, int turn, bool fine);
+/* s->bound, if the mean prices prove a higher one, as whole numbers up to a limit: those of so many limits that look
+ * best. */
+enum { LAST_BOUNDS = 3 };
+void in_trees_bound(struct in_trees *s, int limits);
 
 /* *proof: lengths, if they prove a lower rate. */
 Status in_trees_prove(struct in_trees *s, Bound *proof);

@@ -80,19 +80,19 @@ gain_of(const struct in_trees *s, int root, const int *next, int v, int l, doubl
 }
 
 static void
-take_link(struct in_trees *s, int root, int *next, int v, int l)
+take_link(struct in_trees *s, int root, int *next, int v, int l, int weight)
 {
 	int blocks = s->size[v];
 	for (int u = v; u != root;) {
 		struct in_link *link = &s->link[next[u]];
-		link->load -= blocks;
+		link->load -= (double)blocks * weight;
 		u = link->to;
 		s->size[u] -= blocks;
 	}
 	next[v] = l;
 	for (int u = v; u != root;) {
 		struct in_link *link = &s->link[next[u]];
-		link->load += blocks;
+		link->load += (double)blocks * weight;
 		u = link->to;
 		s->size[u] += blocks;
 	}
@@ -104,10 +104,10 @@ take_link(struct in_trees *s, int root, int *next, int v, int l)
 /* A switch that no block passes gets the path that one block would take. Costs of paths are those before the first move
  * in the tree; both paths differ in their first links at least. */
 static void
-move(struct in_trees *s, int root, int *next, int v)
+move(struct in_trees *s, int root, int *next, int v, int weight)
 {
 	const Topology *topo = s->topo;
-	double blocks = s->size[v] > 0 ? s->size[v] : 1, best = 0;
+	double blocks = (double)weight * (s->size[v] > 0 ? s->size[v] : 1), best = 0;
 	const struct in_link *now = &s->link[next[v]];
 	double most = (1 - LEAST_GAIN) * s->cost[v] - cost_of(s, now, 0) + cost_of(s, now, -blocks);
 	int link = -1;
@@ -127,20 +127,23 @@ move(struct in_trees *s, int root, int *next, int v)
 			link = l;
 		}
 	}
-	if (link >= 0)
-		take_link(s, root, next, v, link);
+	if (link < 0)
+		return;
+	take_link(s, root, next, v, link, weight);
+	s->moves++;
 }
 
 void
 in_trees_round(struct in_trees *s)
 {
+	s->moves = 0;
 	for (int root = 0; root < s->n && !out_of_time(s->ctx, s->n_links); root++)
-		for (int t = 0; t < s->parts; t++) {
+		for (int t = s->first; t < s->n_trees; t++) {
 			int *next = in_tree_at(s, s->next, root, t);
 			in_tree_measure(s, root, next);
 			find_costs(s, next);
 			for (int v = 0; v < s->n_vertices; v++)
 				if (v != root && next[v] >= 0)
-					move(s, root, next, v);
+					move(s, root, next, v, s->weight[t]);
 		}
 }

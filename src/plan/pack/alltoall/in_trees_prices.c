@@ -30,21 +30,28 @@ in_trees_settle(struct in_trees *s)
 }
 
 void
-in_trees_reprice(struct in_trees *s, double part)
+in_trees_reprice(struct in_trees *s, double part, double momentum)
 {
+	double sum = 0;
 	s->held = false;
 	for (int l = 0; l < s->n_links; l++) {
-		s->link[l].price = cost_at(s, l, s->use);
+		double cost = cost_at(s, l, s->use);
+		s->link[l].price = fmax(0, cost + momentum * (cost - s->last_cost[l]));
+		s->last_cost[l] = cost;
+		sum += s->capacity[l] * s->link[l].price;
+	}
+	for (int l = 0; l < s->n_links; l++) {
+		s->link[l].price /= momentum > 0 ? sum : 1;
 		s->mean_price[l] += part * (s->link[l].price - s->mean_price[l]);
 	}
 }
 
-/* Shortest distances of all pairs together, by s->price. */
+/* Shortest distances by s->price from each source of so many, 1: all, to all ranks, together. */
 static Wide
-all_distances(struct in_trees *s)
+all_distances(struct in_trees *s, int each)
 {
 	Wide sum = 0;
-	for (int from = 0; from < s->n; from++) {
+	for (int from = 0; from < s->n; from += each) {
 		shortest_paths(&s->paths, from, false, s->distance, NULL);
 		for (int to = 0; to < s->n; to++)
 			sum += s->distance[to];
@@ -52,29 +59,40 @@ all_distances(struct in_trees *s)
 	return sum;
 }
 
-/* Mean prices as whole numbers up to `most`. */
-static void
-try_prices(struct in_trees *s, double most)
-{
-	double cost = 0;
-	path_whole_prices(s->mean_price, s->n_links, NULL, s->n_links, most, s->price);
-	for (int l = 0; l < s->n_links; l++)
-		cost += s->capacity[l] * (double)s->price[l];
-	double bound = (double)all_distances(s) / cost;
-	if (bound <= s->bound)
-		return;
-	s->bound = bound;
-	memcpy(s->best_price, s->price, (size_t)s->n_links * sizeof *s->price);
-}
-
-/* Where the best prices are small ones, means miss them by a little, and long before they are near. */
-void
-in_trees_bound(struct in_trees *s, int turn, bool fine)
+/* What mean prices prove, as whole numbers up to the i-th limit: s->price. From each source of so many, about. */
+static double
+bound_of(struct in_trees *s, int i, int each)
 {
 	enum { FINE_PRICE = 1 << 20 };
-	try_prices(s, path_small_price[turn % N_SMALL_PRICES]);
-	if (fine)
-		try_prices(s, FINE_PRICE);
+	double cost = 0, sources = (s->n + each - 1) / each;
+	path_whole_prices(s->mean_price, s->n_links, NULL, s->n_links,
+	    i < N_SMALL_PRICES ? path_small_price[i] : FINE_PRICE, s->price);
+	for (int l = 0; l < s->n_links; l++)
+		cost += s->capacity[l] * (double)s->price[l];
+	return (double)all_distances(s, each) * (s->n / sources) / cost;
+}
+
+/* Where the best prices are small ones, means miss them by a little, and long before they are near. Which limit is best
+ * shows by some of the sources. */
+void
+in_trees_bound(struct in_trees *s, int limits)
+{
+	enum { EACH = 16 };
+	double about[N_SMALL_PRICES + 1];
+	for (int i = 0; i <= N_SMALL_PRICES; i++)
+		about[i] = bound_of(s, i, s->n > EACH * EACH ? EACH : 1);
+	for (; limits > 0 && !out_of_time(s->ctx, s->n_links); limits--) {
+		int best = 0;
+		for (int i = 1; i <= N_SMALL_PRICES; i++)
+			if (about[i] > about[best])
+				best = i;
+		about[best] = 0;
+		double bound = bound_of(s, best, 1);
+		if (bound <= s->bound)
+			continue;
+		s->bound = bound;
+		memcpy(s->best_price, s->price, (size_t)s->n_links * sizeof *s->price);
+	}
 }
 
 Status
@@ -84,10 +102,10 @@ in_trees_prove(struct in_trees *s, Bound *proof)
 	int shares = collective_shares(ALLTOALL, s->n);
 	Bound bound = { .kind = CERTIFICATE_LENGTHS };
 	Wide sum = 0;
-	for (int i = 0; i < N_SMALL_PRICES && !s->held && !out_of_time(s->ctx, s->n_links); i++)
-		in_trees_bound(s, i, i == 0);
+	if (!s->held)
+		in_trees_bound(s, LAST_BOUNDS);
 	memcpy(s->price, s->best_price, (size_t)s->n_links * sizeof *s->price);
-	Wide cost = all_distances(s);
+	Wide cost = all_distances(s, 1);
 	if (cost == 0)
 		return OK;
 	TRY(NEW(s->ctx, bound.part, topo->n_vertices));

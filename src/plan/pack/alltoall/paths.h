@@ -71,7 +71,8 @@ struct paths {
 	double perturbation;	/* of the loads of links at most, in paths */
 	double tolerance;	/* of reduced costs and values */
 	bool dual;		/* rows have changed since it was solved, and no columns have come in */
-	bool solved, timed_out;
+	int most_steps;		/* of the simplex method, all together; 0: any */
+	bool solved, timed_out, too_long;
 	double value;		/* of the program, as `bound` is; below it by what prices near the best give back */
 	double excess;		/* paths by which loads miss what they should be, where a price is at its limit */
 };

@@ -169,10 +169,13 @@ run_simplex(struct paths *p)
 	options.meth = p->dual ? GLP_DUALP : GLP_PRIMAL;
 	options.tol_dj = options.tol_bnd = p->tolerance;
 	options.it_lim = LIMIT_LP_STEPS;
+	if (p->most_steps)
+		options.it_lim = p->most_steps - glp_get_it_cnt(p->lp);
 	options.tm_lim = progress(p->ctx, "linear program: %d rows, %d paths", p->lp_rows, p->n_demands + p->n_detours);
 	options.tm_lim = options.tm_lim < 1 ? 1 : options.tm_lim;
 	int code = glp_simplex(p->lp, &options);
 	p->timed_out = code == GLP_ETMLIM;
+	p->too_long = p->most_steps && code == GLP_EITLIM;
 	return code == 0 && glp_get_status(p->lp) == GLP_OPT;
 }
 
@@ -185,7 +188,7 @@ solve_program(void *with)
 	if (p->timed_out)
 		time_is_over(p->ctx);
 	/* Rounding may have made the last basis singular: try once more, from the standard one. */
-	if (!p->solved && !p->timed_out) {
+	if (!p->solved && !p->timed_out && !p->too_long) {
 		glp_std_basis(p->lp);
 		p->solved = run_simplex(p);
 	}
