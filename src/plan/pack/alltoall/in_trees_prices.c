@@ -73,11 +73,11 @@ bound_of(struct in_trees *s, int i, int each)
 }
 
 /* Where the best prices are small ones, means miss them by a little, and long before they are near. Which limit is best
- * shows by some of the sources. */
+ * shows by some of the sources, from all rows of a grid. */
 void
 in_trees_bound(struct in_trees *s, int limits)
 {
-	enum { EACH = 16 };
+	enum { EACH = 17 };
 	double about[N_SMALL_PRICES + 1];
 	for (int i = 0; i <= N_SMALL_PRICES; i++)
 		about[i] = bound_of(s, i, s->n > EACH * EACH ? EACH : 1);
