@@ -365,6 +365,7 @@ if [ "$full" ]; then
 	into "torus:16x16x4@50" s5/gpu0 24.829
 	into "dragonfly:4x8x4@25" s5/gpu0 25.0237
 	into "hammingmesh:2x2x16x16@25" s5/gpu0 26.6406
+	into "hammingmesh:2x2x14x16@25" s3/gpu0,s77/gpu0 26.6389
 	into "torus:12x12x12@25" s5/gpu0 16.6184
 	into "fattree:16x16x16@25 oversubscription:2" s5/gpu0 6.66678
 fi

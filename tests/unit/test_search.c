@@ -1,6 +1,7 @@
 /* Cheapest trees, routes and flows against each other and against brute force, on random graphs with many ties and
  * links that cost nothing; bounds with and without symmetry. */
 #include "graph/graph.h"
+#include "graph/shortest.h"
 #include "plan/plan.h"
 #include "random.h"
 #include "topology/topology.h"
@@ -333,6 +334,75 @@ link_paths(Ctx *ctx)
 	return report(wrong + (reached < 10000), "paths over links are as long as paths of hops");
 }
 
+/* ---- order ---- */
+
+enum { CROWD = 40, CROWD_LINKS = 160 };
+
+/* Of the vertices that wait the nearest goes on, and of these the one of the lowest number: as plainly as can be. */
+static void
+plain_paths(const Paths *paths, int source, int64_t *distance, int *enter)
+{
+	const Topology *topo = paths->topo;
+	bool done[CROWD] = { false };
+	for (int v = 0; v < CROWD; v++)
+		distance[v] = enter[v] = -1;
+	distance[source] = 0;
+	for (;;) {
+		int at = -1;
+		for (int v = 0; v < CROWD; v++)
+			if (!done[v] && distance[v] >= 0 && (at < 0 || distance[v] < distance[at]))
+				at = v;
+		if (at < 0)
+			return;
+		done[at] = true;
+		for (int i = topo->first_out[at]; i < topo->first_out[at + 1]; i++) {
+			int l = topo->out[i], to = topo->link[l].to;
+			int64_t far = distance[at] + paths->price[l];
+			if (distance[to] < 0 || far < distance[to]) {
+				distance[to] = far;
+				enter[to] = l;
+			}
+		}
+	}
+}
+
+/* Prices of 0 and 1, which make many ties, and of up to 2^40: as long, and by the same links. */
+static int
+path_order(Ctx *ctx)
+{
+	int wrong = 0, reached = 0;
+	for (int round = 0; round < 2000; round++) {
+		Vertex vertex[CROWD];
+		Link link[CROWD_LINKS];
+		int64_t price[CROWD_LINKS], want[CROWD], distance[CROWD], alone[CROWD];
+		int room[3 * CROWD], by[CROWD], enter[CROWD], n_ranks = CROWD / (1 + round % 2);
+		ArenaMark run = arena_mark(&ctx->run);
+		Topology topo = { .name = "crowd", .n_ranks = n_ranks, .n_vertices = CROWD, .vertex = vertex,
+			.link = link, .n_links = CROWD_LINKS };
+		for (int v = 0; v < CROWD; v++)
+			vertex[v] = (Vertex){ .id = "v", .kind = v < n_ranks ? VERTEX_GPU : VERTEX_SWITCH, .node = 0 };
+		for (int l = 0; l < CROWD_LINKS; l++) {
+			int from = below(CROWD);
+			link[l] = (Link){ .from = from, .to = (from + 1 + below(CROWD - 1)) % CROWD, .count = 1,
+				.capacity = 1 };
+			price[l] = round % 4 < 2 ? below(2) : (int64_t)below(1 << 20) << below(21);
+		}
+		if (topo_index(ctx, &topo) != OK)
+			return report(1, "order of paths: no memory");
+		Paths paths = { .topo = &topo, .price = price, .classes = ~0u, .relay = true, .room = room };
+		plain_paths(&paths, round % CROWD, want, by);
+		shortest_paths(&paths, round % CROWD, false, distance, enter);
+		shortest_paths(&paths, round % CROWD, false, alone, NULL);
+		for (int v = 0; v < CROWD; v++) {
+			wrong += distance[v] != want[v] || alone[v] != want[v] || enter[v] != by[v];
+			reached += want[v] > 0;
+		}
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong + (reached < 10000),
+	    "shortest paths take the nearest vertex first, then the lowest number");
+}
+
 /* ---- flows ---- */
 
 /* What leaves a side, of links, sources and sinks. */
@@ -519,7 +589,7 @@ main(void)
 	Ctx ctx;
 	ctx_init(&ctx);
 	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + link_paths(&ctx)
-	    + flows(&ctx) + alike_bounds(&ctx) + twins(&ctx);
+	    + path_order(&ctx) + flows(&ctx) + alike_bounds(&ctx) + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }
