@@ -163,20 +163,21 @@ set_stiffness(struct in_trees *s, double relative)
  * anew, `calm`, with stiff links that even loads before prices change, and these seldom.
  *
  * At last prices stay, and the last tree into each rank is cut, again and again: what the others leave uneven is for
- * these trees of few parts. What they cannot even is for other prices, once more as near the bound. */
+ * these trees of few parts. What they cannot even is for other prices, as near the bound, as long as that helps. */
 enum stage { LEVEL, NEAR_BOUND, MOVING, CALM, LAST };
 
 struct phase {
 	enum stage stage;
 	double stiffness;
 	bool near;		/* loads came near the bound while prices stayed, or prices did; */
-	bool again, done;	/* and so they did at the last; this is the end */
+	bool done;		/* this is the end */
 	bool soft;		/* stiffness falls */
 	int round, begin;	/* rounds so far; when the stage began */
 	double least;		/* how uneven loads were at best; */
 	int since;		/* rounds ago */
 	double bound;		/* the last time that it was better by much */
 	int stalls;		/* rounds ago */
+	double before;		/* distance from the bound at the end of the LAST stage before */
 	int waits;		/* rounds since the distance from the bound was this */
 	double distance;
 };
@@ -359,8 +360,8 @@ follow_last(struct in_trees *s, struct phase *at)
 		split_trees(s, s->n_trees - 1);
 		at->stiffness = fmax(at->stiffness, 0.05 * full_load(s));
 	} else {
-		at->done = at->again;
-		at->again = true;
+		at->done = distance_of(s) > 0.9 * at->before;
+		at->before = distance_of(s);
 		s->first = 0;
 		begin_near(at);
 	}
@@ -433,7 +434,8 @@ rounds(struct in_trees *s)
 	const double mean_part = 0.2, momentum = 0.7;
 	/* ms, as choose_proof (compile.c) wants them. */
 	const int proof_time = 2 * (int)((int64_t)s->n * s->n_links / 10000);
-	struct phase at = { .stage = LEVEL, .stiffness = LEVEL_STIFFNESS, .least = INFINITY };
+	struct phase at = { .stage = LEVEL, .stiffness = LEVEL_STIFFNESS, .least = INFINITY,
+		.before = INFINITY };
 	for (double work = 0; work < MOST_WORK && !at.done && distance_of(s) > NEAR; at.round++) {
 		if (progress(s->ctx, "trees into each rank: round %d, within %.2g of the bound", at.round,
 		    s->best_use / s->bound - 1) <= proof_time)
