@@ -358,7 +358,7 @@ told()
 	took = sum(float(seconds) for _, seconds in steps)
 	want = ["the machine, and its links", "symmetries and bound", *names.split("; "), "the rest of planning",
 	        "the schedule, written, read and verified"]
-	sys.exit([name for name, _ in steps] != want or not 0.7 * whole - 0.05 <= took <= whole + 0.01)
+	sys.exit([name for name, _ in steps] != want or not 0.7 * whole - 0.2 <= took <= 1.1 * whole + 0.1)
 	PY
 }
 line="server:512 gpu:8 switch:300 net:25 rails"
@@ -367,6 +367,9 @@ told "shortest paths, one tree and its images; images of servers that lost nothi
 told "shortest paths, one tree and its images; templates" --synthetic "$line" -c allgather
 told "unequal servers; within limits, all trees of this depth; within limits, linear program" \
 	--synthetic "server:9 gpu:4 switch:300 net:25" --without s0/gpu3 -c allreduce --max-depth 3
+# This one takes long enough for the sum to tell.
+told "templates; templates of paths; unequal servers; flows; trees into each rank" \
+	--synthetic "torus:36x18@25 open:2" --without s5/gpu0 -c alltoall
 # From a root to 33 to 64 GPUs few trees of five hops or more are at the bound; those of four take less time.
 for job in "5 8" "8 8" "16 4"; do
 	read -r servers gpus <<<"$job"
