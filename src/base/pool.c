@@ -139,8 +139,10 @@ run_crew(Ctx *ctx, const Pool *pool, struct crew *crew, int *n_done, bool *died,
 		atomic_store(&w->task, -1);
 		/* Only the parent writes the pid: the memory is shared. */
 		pid_t pid = fork();
-		if (pid == 0)
+		if (pid == 0) {
+			ctx->told = 0;	/* its CPU time begins there */
 			work(pool, crew, w, parent, fd[1], end);
+		}
 		w->pid = pid;
 		if (pid < 0) {
 			error = errno;

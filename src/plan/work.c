@@ -163,7 +163,7 @@ work_lap(Ctx *ctx)
 {
 	double now = work_seconds(), took = now - ctx->told;
 	ctx->told = now;
-	return took > 0 ? took : now;	/* a process that was forked begins at 0 */
+	return took > 0 ? took : 0;
 }
 
 void

@@ -358,7 +358,8 @@ told()
 	took = sum(float(seconds) for _, seconds in steps)
 	want = ["the machine, and its links", "symmetries and bound", *names.split("; "), "the rest of planning",
 	        "the schedule, written, read and verified"]
-	sys.exit([name for name, _ in steps] != want or not 0.7 * whole - 0.2 <= took <= 1.1 * whole + 0.1)
+	if [name for name, _ in steps] != want or not 0.7 * whole - 0.2 <= took <= 1.1 * whole + 0.1:
+	    sys.exit(f"{took:.3f} of {whole:.3f} s: {steps}")
 	PY
 }
 line="server:512 gpu:8 switch:300 net:25 rails"
