@@ -4,6 +4,7 @@
  * all pairs of ranks have hops, in a row of a matrix. Of all cheapest arborescences a shallow one is built at the end
  * (laminar.h). */
 #include "graph/laminar.h"
+#include "graph/shortest.h"
 
 /* What both ways to contract need. */
 static Status
@@ -62,7 +63,7 @@ search_new(Ctx *ctx, const Topology *topo, Search *out)
 		TRY(TEMP(ctx, s.row, (size_t)n * (size_t)n));
 	} else {
 		TRY(TEMP_EACH(ctx, s.n_hops, s.hop, s.price));
-		TRY(TEMP(ctx, s.room, 3 * (size_t)n));
+		TRY(TEMP(ctx, s.room, PATHS_ROOM * (size_t)n));
 		for (int l = 0; l < topo->n_links; l++)
 			s.hop[l] = (struct hop){ .src = topo->link[l].from, .dst = topo->link[l].to, .link = l };
 	}

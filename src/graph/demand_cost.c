@@ -158,7 +158,7 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 	DemandKind kind = collective_demand(coll, topo->n_ranks, root, 0).kind;
 	bool rooted = collective_rooted(coll);
 	TRY(TEMP(ctx, p.distance, topo->n_vertices));
-	TRY(TEMP(ctx, p.paths.room, 3 * (size_t)topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.room, PATHS_ROOM * (size_t)topo->n_vertices));
 	*cost = 0;
 	if (kind == DEMAND_PATH)
 		return rooted ? paths_cost(&p, root, coll == GATHER, cost) : all_paths_cost(&p, sym, cost);
@@ -178,7 +178,7 @@ pairs_cost(Ctx *ctx, const char *label, const Topology *topo, const int64_t *byt
 		.paths = { .topo = topo, .price = price, .classes = ~0u } };
 	size_t n = (size_t)topo->n_ranks;
 	TRY(TEMP(ctx, p.distance, topo->n_vertices));
-	TRY(TEMP(ctx, p.paths.room, 3 * (size_t)topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.room, PATHS_ROOM * (size_t)topo->n_vertices));
 	*cost = 0;
 	for (size_t from = 0; from < n; from++) {
 		TRY(distances(&p, (int)from, true, false));

@@ -85,7 +85,7 @@ search_hubs(Ctx *ctx, Search *s)
 		    "%s: %d switches next to GPUs, times %d vertices: want at most %d, for routes through them",
 		    topo->name, s->n_rows * s->n_layers, topo->n_vertices, LIMIT_ROUTE_CELLS);
 	TRY(TEMP_EACH(ctx, cells, s->distance, s->last));
-	return TEMP(ctx, s->room, 3 * n);
+	return TEMP(ctx, s->room, PATHS_ROOM * n);
 }
 
 /* The only link that leaves v, towards its hub. */
@@ -301,7 +301,7 @@ Status
 search_links_new(Ctx *ctx, const Topology *topo, Search *out)
 {
 	Search s = { .topo = topo };
-	TRY(TEMP(ctx, s.room, 3 * (size_t)topo->n_vertices));
+	TRY(TEMP(ctx, s.room, PATHS_ROOM * (size_t)topo->n_vertices));
 	*out = s;
 	return OK;
 }

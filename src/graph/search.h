@@ -28,7 +28,7 @@ typedef struct {
 	int64_t *distance;	/* n_layers * n_rows * n_vertices: cost of the cheapest route to each vertex */
 	int *last;		/* likewise: last link of that route, -1: none */
 	int64_t *price;		/* n_links: of links, if they are the hops */
-	int *room;		/* of shortest_paths */
+	int *room;		/* Paths.room */
 	int64_t *row;		/* n_ranks * n_ranks: entering hops of each rank, or of the ranks contracted with it */
 	/* Work space of the tree searches (laminar.h): */
 	struct heap_hop *heap_hop;	/* n_hops */

@@ -1,6 +1,6 @@
 /* Dijkstra with a radix heap (Ahuja, Mehlhorn, Orlin, Tarjan 1990): distances that are taken never fall, so a vertex
- * waits in the list of the highest bit in which its distance differs from the last one taken. Only the first list that
- * has any is ever looked through, and each vertex gets nearer the front of it. */
+ * waits in the list of the highest bit in which its distance differs from the last one taken. Where no vertex is at
+ * that distance, those of the first list that is not empty go to lists before it: so each moves 63 times at most. */
 #include "graph/shortest.h"
 #include "base/heap.h"
 
@@ -12,7 +12,7 @@ struct queue {
 	uint64_t filled;		/* lists that have vertices */
 	int head[N_LISTS];
 	int *next, *before;		/* of each vertex in its list, or -1 */
-	int n_near, *near;		/* those at `last`: where paths count, a heap, the lowest number first */
+	int n_near, *near;		/* those at `last`: if `ordered`, a heap, the lowest number first */
 	bool ordered;
 };
 

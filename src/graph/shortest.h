@@ -4,13 +4,15 @@
 
 #include "model/model.h"
 
+enum { PATHS_ROOM = 3 };	/* work space for each vertex */
+
 /* What paths may lead over. */
 typedef struct {
 	const Topology *topo;
 	const int64_t *price;	/* of each link, >= 0 */
 	unsigned classes;	/* of its links, a bit set */
 	bool relay;		/* through ranks, too; else a rank ends a path */
-	int *room;		/* work space: 3 * n_vertices */
+	int *room;		/* work space: PATHS_ROOM * n_vertices */
 } Paths;
 
 /* To each vertex from the source; against: from each to it, over links from their ends. distance: -1: none. link: NULL,

@@ -375,7 +375,7 @@ path_order(Ctx *ctx)
 		Vertex vertex[CROWD];
 		Link link[CROWD_LINKS];
 		int64_t price[CROWD_LINKS], want[CROWD], distance[CROWD], alone[CROWD];
-		int room[3 * CROWD], by[CROWD], enter[CROWD], n_ranks = CROWD / (1 + round % 2);
+		int room[PATHS_ROOM * CROWD], by[CROWD], enter[CROWD], n_ranks = CROWD / (1 + round % 2);
 		ArenaMark run = arena_mark(&ctx->run);
 		Topology topo = { .name = "crowd", .n_ranks = n_ranks, .n_vertices = CROWD, .vertex = vertex,
 			.link = link, .n_links = CROWD_LINKS };

@@ -20,7 +20,7 @@ struct in_trees {
 	double *capacity;		/* of links, relative to their mean */
 	int parts;			/* of each block */
 	int n_trees, most_trees;	/* into a rank, */
-	int first;			/* of those that move */
+	int first;			/* the first tree whose vertices may take other links */
 	int *weight, *best_weight;	/* and the parts that each has: at first all alike, later the last fewer */
 	int *next, *best;		/* of each tree the link that leaves each vertex, or -1 (in_tree_at); those
 					 * that use the fullest link least, */
@@ -30,7 +30,7 @@ struct in_trees {
 	/* What the use of a link costs: its price, and `stiffness` for each block above `use`. */
 	struct in_link *link;
 	double stiffness, use;
-	int64_t moves;			/* links that vertices took in the last round */
+	int64_t moves;			/* in the last round: vertices that took another link */
 
 	/* A tree at work: of each vertex */
 	int n_placed, *placed;		/* those with a path to the root, each before the end of its link */
@@ -71,10 +71,10 @@ void in_trees_settle(struct in_trees *s);
  * `part`. */
 void in_trees_reprice(struct in_trees *s, double part, double momentum);
 
-/* s->bound, if the mean prices prove a higher one, as whole numbers up to a limit: those of so many limits that look
- * best. */
-enum { LAST_BOUNDS = 3 };
-void in_trees_bound(struct in_trees *s, int limits);
+/* Raises s->bound and keeps s->best_price, if the mean prices prove a higher bound. They are rounded to integers in nine
+ * ways; the bounds of the `roundings` ways that look best are computed. */
+enum { LAST_ROUNDINGS = 3 };
+void in_trees_bound(struct in_trees *s, int roundings);
 
 /* *proof: lengths, if they prove a lower rate. */
 Status in_trees_prove(struct in_trees *s, Bound *proof);

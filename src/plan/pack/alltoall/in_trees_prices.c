@@ -46,12 +46,12 @@ in_trees_reprice(struct in_trees *s, double part, double momentum)
 	}
 }
 
-/* Shortest distances by s->price from each source of so many, 1: all, to all ranks, together. */
+/* Sum of the shortest distances by s->price to all ranks, from ranks 0, stride, 2 * stride and so on. */
 static Wide
-all_distances(struct in_trees *s, int each)
+all_distances(struct in_trees *s, int stride)
 {
 	Wide sum = 0;
-	for (int from = 0; from < s->n; from += each) {
+	for (int from = 0; from < s->n; from += stride) {
 		shortest_paths(&s->paths, from, false, s->distance, NULL);
 		for (int to = 0; to < s->n; to++)
 			sum += s->distance[to];
@@ -59,34 +59,35 @@ all_distances(struct in_trees *s, int each)
 	return sum;
 }
 
-/* What mean prices prove, as whole numbers up to the i-th limit: s->price. From each source of so many, about. */
+/* s->price: mean prices scaled and rounded to integers of at most path_small_price[i], or FINE_PRICE after those.
+ * Returns the bound that they prove, by duality; with a stride above 1 an estimate of it by a sample of sources. */
 static double
-bound_of(struct in_trees *s, int i, int each)
+bound_of(struct in_trees *s, int i, int stride)
 {
 	enum { FINE_PRICE = 1 << 20 };
-	double cost = 0, sources = (s->n + each - 1) / each;
+	double cost = 0, sources = (s->n + stride - 1) / stride;
 	path_whole_prices(s->mean_price, s->n_links, NULL, s->n_links,
 	    i < N_SMALL_PRICES ? path_small_price[i] : FINE_PRICE, s->price);
 	for (int l = 0; l < s->n_links; l++)
 		cost += s->capacity[l] * (double)s->price[l];
-	return (double)all_distances(s, each) * (s->n / sources) / cost;
+	return (double)all_distances(s, stride) * (s->n / sources) / cost;
 }
 
-/* Where the best prices are small ones, means miss them by a little, and long before they are near. Which limit is best
- * shows by some of the sources, from all rows of a grid. */
+/* Optimal prices are often small integers, which means come close to long before they converge. A sample of sources
+ * shows which roundings prove most; its stride is a prime, so that it has ranks of all rows of a grid. */
 void
-in_trees_bound(struct in_trees *s, int limits)
+in_trees_bound(struct in_trees *s, int roundings)
 {
-	enum { EACH = 17 };
-	double about[N_SMALL_PRICES + 1];
+	enum { STRIDE = 17 };
+	double estimate[N_SMALL_PRICES + 1];
 	for (int i = 0; i <= N_SMALL_PRICES; i++)
-		about[i] = bound_of(s, i, s->n > EACH * EACH ? EACH : 1);
-	for (; limits > 0 && !out_of_time(s->ctx, s->n_links); limits--) {
+		estimate[i] = bound_of(s, i, s->n > STRIDE * STRIDE ? STRIDE : 1);
+	for (; roundings > 0 && !out_of_time(s->ctx, s->n_links); roundings--) {
 		int best = 0;
 		for (int i = 1; i <= N_SMALL_PRICES; i++)
-			if (about[i] > about[best])
+			if (estimate[i] > estimate[best])
 				best = i;
-		about[best] = 0;
+		estimate[best] = 0;
 		double bound = bound_of(s, best, 1);
 		if (bound <= s->bound)
 			continue;
@@ -103,7 +104,7 @@ in_trees_prove(struct in_trees *s, Bound *proof)
 	Bound bound = { .kind = CERTIFICATE_LENGTHS };
 	Wide sum = 0;
 	if (!s->held)
-		in_trees_bound(s, LAST_BOUNDS);
+		in_trees_bound(s, LAST_ROUNDINGS);
 	memcpy(s->price, s->best_price, (size_t)s->n_links * sizeof *s->price);
 	Wide cost = all_distances(s, 1);
 	if (cost == 0)

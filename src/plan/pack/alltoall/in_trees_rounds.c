@@ -26,7 +26,7 @@ enum {
 	MOST_TREES = 24,	/* into a rank */
 	FINEST = 4096,		/* parts of a block */
 	MOST_CELLS = 3 << 25,	/* vertices of all trees: 768 MiB */
-	MUCH_LOAD = 3000,	/* one more does not change prices much */
+	MUCH_LOAD = 3000,	/* parts on the fullest link from which one more hardly changes its price */
 	FINE_LOAD = 12000	/* parts of blocks on the fullest link: one more is less than 1e-4 of it */
 };
 
@@ -50,7 +50,7 @@ in_trees_new(Ctx *ctx, const Topology *topo, const Bound *known, struct in_trees
 	TRY(TEMP_EACH(ctx, s->n_links, s->capacity, s->price, s->best_price, s->mean_price, s->last_cost));
 	TRY(TEMP_EACH(ctx, s->n_vertices, s->placed, s->inner, s->size, s->cost, s->seen, s->saved, s->distance));
 	s->paths = (Paths){ .topo = topo, .price = s->price, .classes = ~0u, .relay = true };
-	TRY(TEMP(ctx, s->paths.room, 3 * (size_t)s->n_vertices));
+	TRY(TEMP(ctx, s->paths.room, PATHS_ROOM * (size_t)s->n_vertices));
 	for (int l = 0; l < s->n_links; l++)
 		mean += (double)topo->link[l].capacity / s->n_links;
 	for (int l = 0; l < s->n_links; l++) {
@@ -263,7 +263,7 @@ static void
 begin_last(struct in_trees *s, struct phase *at)
 {
 	if (!s->held) {
-		in_trees_bound(s, LAST_BOUNDS);
+		in_trees_bound(s, LAST_ROUNDINGS);
 		hold_prices(s);
 	}
 	begin(at, LAST, LEVEL_STIFFNESS);

@@ -57,7 +57,7 @@ path_columns_new(struct path_columns *s)
 	TRY(TEMP(s->ctx, s->price, topo->n_links));
 	TRY(TEMP(s->ctx, s->distance, topo->n_vertices));
 	TRY(TEMP(s->ctx, s->by, topo->n_vertices));
-	TRY(TEMP(s->ctx, s->paths.room, 3 * (size_t)topo->n_vertices));
+	TRY(TEMP(s->ctx, s->paths.room, PATHS_ROOM * (size_t)topo->n_vertices));
 	TRY(TEMP(s->ctx, s->head, s->n_demands));
 	memset(s->head, -1, (size_t)s->n_demands * sizeof *s->head);
 	s->paths.topo = topo;

@@ -87,7 +87,7 @@ grow_roots(struct grower *g, Frac rate, int units, bool *good)
 	return OK;
 }
 
-/* *out: NULL: none, or those that the last call made. */
+/* *out: NULL: there are none; or the call before had the same units and rules, and is not repeated. */
 static Status
 pack_units(struct grower *g, Frac rate, int from, int to, Packing **out)
 {

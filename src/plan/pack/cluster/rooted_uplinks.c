@@ -295,6 +295,7 @@ exchange_with(struct uplinks *q, struct hop *h, int plane, int other)
 		int n_b = a[i]->to == h->to ? 0 : list_hops(q, 1, a[i]->to, plane, b);
 		if (a[i]->to == h->to && move_hops(q, (struct hop *[]){ h, a[i] }, 2, plane, other))
 			return true;
+		q->p->work -= n_b * n_c;
 		for (int k = 0; k < n_b * n_c; k++) {
 			struct hop *moved[] = { h, a[i], b[k / n_c], c[k % n_c] };
 			if (moved[2]->from == moved[3]->from && move_hops(q, moved, 4, plane, other))
