@@ -71,8 +71,8 @@ void in_trees_settle(struct in_trees *s);
  * `part`. */
 void in_trees_reprice(struct in_trees *s, double part, double momentum);
 
-/* Raises s->bound and keeps s->best_price, if the mean prices prove a higher bound. They are rounded to integers in nine
- * ways; the bounds of the `roundings` ways that look best are computed. */
+/* Raises s->bound and keeps s->best_price, if the mean prices prove a higher bound. They are rounded to integers in
+ * nine ways; the bounds of the `roundings` ways that look best are computed. */
 enum { LAST_ROUNDINGS = 3 };
 void in_trees_bound(struct in_trees *s, int roundings);
 
