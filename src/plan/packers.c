@@ -140,7 +140,7 @@ serves_unequal(const struct portfolio *p)
 
 /* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
 static Status
-find_turned(Ctx *ctx, const struct portfolio *p, bool slots, Packing **out)
+find_turned(Ctx *ctx, const struct portfolio *p, int slots, Packing **out)
 {
 	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, slots, out));
 	if (*out)
@@ -165,8 +165,9 @@ keep_slots(struct portfolio *p, Packing *slots, Packing **best)
 static Status
 run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 {
+	static const int weight[] = { 1, 8, 3 };	/* of trees: finer, but more of them */
 	const Planning *in = p->in;
-	Packing *lower, *turned = NULL, *slots = NULL, *even = NULL;
+	Packing *lower, *turned = NULL, *slots = NULL, *kept = NULL, *even = NULL;
 	Bound proof = *in->bound;
 	TRY(pack_unequal(ctx, in->topo, in->ask->coll, in->bound, out, &lower));
 	p->whole = *out;
@@ -176,18 +177,21 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 		return OK;
 	portfolio_note_rate(p, *out);
 	if (!proof.reached)
-		TRY(find_turned(ctx, p, false, &turned));
+		TRY(find_turned(ctx, p, 0, &turned));
 	portfolio_note_rate(p, turned);
 	*out = plan_better(in, turned, *out, p->work) ? turned : *out;
-	if (!proof.reached || plan_is_slow(in, *out, p->work))
-		TRY(find_turned(ctx, p, true, &slots));
-	keep_slots(p, slots, out);
+	bool wanted = !proof.reached || plan_is_slow(in, *out, p->work);
+	for (size_t i = 0; i < sizeof weight / sizeof *weight && wanted && !p->close; i++) {
+		TRY(find_turned(ctx, p, weight[i], &slots));
+		keep_slots(p, slots, out);
+		kept = !kept || *out == slots ? slots : kept;
+	}
 	if (!proof.reached && !p->close)
 		TRY(pack_unequal_even(ctx, in->topo, in->bound, &even));
 	portfolio_note_rate(p, even);
 	if (plan_better(in, even, *out, p->work)) {
 		*out = even;
-		keep_slots(p, slots, out);
+		keep_slots(p, kept, out);
 	}
 	return OK;
 }

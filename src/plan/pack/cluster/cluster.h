@@ -17,9 +17,10 @@ Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound
     Packing **lower);
 
 /* The ways down of an allreduce over such a cluster, which is at the bound where they have twice its rate: those of an
- * allgather whose blocks are as long as this takes. bound: of the allreduce. slots: of trees of one length or of two, a
- * little below the bound, at most twice as many as ranks. *out: NULL where there are none. */
-Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slots, Packing **out);
+ * allgather whose blocks are as long as this takes. bound: of the allreduce. slots: of trees of one length, or of two,
+ * of which one is up to so many times the other; a little below the bound, at most twice as many as ranks. 0: of any
+ * lengths. *out: NULL where there are none. */
+Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int slots, Packing **out);
 
 /* Allreduce over such a cluster on several networks, as rails, which some servers lack: with lengths of hubs that leave
  * their uplinks as much for further entries (unequal_even.c). bound: of the allreduce. *out: NULL where there are

@@ -499,6 +499,96 @@ cluster_sides_agree(const Cluster *c)
 	return same;
 }
 
+/* ---- near uplinks ---- */
+
+static int
+network_link(const Cluster *c, int side, int uplink)
+{
+	const struct uplink *own = &c->uplink[side][uplink];
+	return own->link[side == UPLINK_OUT ? own->n - 1 : 0];
+}
+
+bool
+cluster_share_link(const Cluster *c, int a, int b)
+{
+	return network_link(c, UPLINK_OUT, a) == network_link(c, UPLINK_OUT, b);
+}
+
+/* Capacities of a server's uplinks that share the link of one of them to a network. */
+static void
+level_group(const Cluster *c, int side, const struct cluster_server *server, int uplink)
+{
+	struct uplink *own = &c->uplink[side][server->first_uplink[side]];
+	int64_t sum = 0, least = LIMIT_ROUTE_LINKS, n = 0, i = 0;
+	int link = network_link(c, side, uplink);
+	for (int k = 0; k < server->n_uplinks[side]; k++) {
+		if (network_link(c, side, server->first_uplink[side] + k) != link)
+			continue;
+		sum += own[k].capacity;
+		n = own[k].n < least ? 1 : n + (own[k].n == least);
+		least = own[k].n < least ? own[k].n : least;
+	}
+	for (int k = 0; k < server->n_uplinks[side]; k++) {
+		if (network_link(c, side, server->first_uplink[side] + k) != link)
+			continue;
+		bool near = own[k].n == least;
+		own[k].capacity = near ? sum * (i + 1) / n - sum * i / n : 0;
+		i += near;
+	}
+}
+
+/* Do links have room for them? */
+static Status
+uplinks_fit(const Cluster *c, int side, bool *good)
+{
+	int64_t *load;
+	TRY(TEMP(c->ctx, load, c->topo->n_links));
+	for (int i = 0; i < c->n_uplinks[side]; i++)
+		for (int k = 0; k < c->uplink[side][i].n; k++)
+			load[c->uplink[side][i].link[k]] += c->uplink[side][i].capacity * c->unit;
+	for (int l = 0; l < c->topo->n_links; l++)
+		*good = *good && load[l] <= c->topo->link[l].capacity;
+	return OK;
+}
+
+/* Those without capacity go. */
+static void
+drop_uplinks(Cluster *c, int side)
+{
+	int n = 0;
+	for (int s = 0; s < c->n_servers; s++) {
+		struct cluster_server *server = &c->server[s];
+		int first = server->first_uplink[side];
+		server->first_uplink[side] = n;
+		for (int i = first; i < first + server->n_uplinks[side]; i++)
+			if (c->uplink[side][i].capacity > 0)
+				c->uplink[side][n++] = c->uplink[side][i];
+		server->n_uplinks[side] = n - server->first_uplink[side];
+	}
+	c->n_uplinks[side] = n;
+}
+
+Status
+cluster_near_uplinks(Cluster *c)
+{
+	bool good = true;
+	struct uplink *before[2];
+	for (int side = 0; side < 2; side++) {
+		TRY(TEMP(c->ctx, before[side], c->n_uplinks[side]));
+		memcpy(before[side], c->uplink[side], (size_t)c->n_uplinks[side] * sizeof *before[side]);
+		for (int s = 0; s < c->n_servers; s++)
+			for (int i = 0; i < c->server[s].n_uplinks[side]; i++)
+				level_group(c, side, &c->server[s], c->server[s].first_uplink[side] + i);
+		TRY(uplinks_fit(c, side, &good));
+	}
+	for (int side = 0; side < 2; side++)
+		if (good)
+			drop_uplinks(c, side);
+		else
+			c->uplink[side] = before[side];
+	return OK;
+}
+
 bool
 cluster_find_planes(const Cluster *c, int *plane, int *n_planes)
 {

@@ -53,6 +53,13 @@ Status cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *o
  * each in both directions, for the same data. */
 bool cluster_sides_agree(const Cluster *c);
 
+/* Uplinks of a server that share a link to a network have equal parts of it, those that take fewest links, and others
+ * none: where other links have room for that. Types of servers are as before. */
+Status cluster_near_uplinks(Cluster *c);
+
+/* Have two uplinks, by their numbers in uplink[UPLINK_OUT], the same link to a network? */
+bool cluster_share_link(const Cluster *c, int a, int b);
+
 /* plane: of each network; those that are joined are one. False: some networks lead to others that do not lead back, or
  * not to all that these lead to. */
 bool cluster_find_planes(const Cluster *c, int *plane, int *n_planes);

@@ -561,7 +561,7 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 }
 
 Status
-pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, bool slots, Packing **out)
+pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int slots, Packing **out)
 {
 	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLGATHER, .copies = true, .turned = true, .slots = slots };
 	Bound twice = *bound;

@@ -34,7 +34,7 @@ struct plan {
 	bool whole;		/* no tree is divided among uplinks */
 	bool copies;		/* trees enter a server over several uplinks, and GPUs pass on what they have */
 	bool turned;		/* an allreduce, of which these are the ways down: coll is ALLGATHER */
-	bool slots;		/* of these: all hubs have one length */
+	int slots;		/* of these: all hubs have one length, or some up to this many times as much; 0: any */
 	bool even;		/* with copies, of an allreduce: all uplinks of a server have as much room for them */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;

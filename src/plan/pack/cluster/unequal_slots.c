@@ -6,8 +6,9 @@
  *     16 racks of 72 GPUs, one of which lost a GPU    T = 1160    61 over the NIC and 1098 over the switch, and one
  *                                                                 of its own: 0.999993 of the bound
  *
- * Where a schedule may not have as many trees as that takes, most of them stand for two or three that are the same: of
- * T = 1681 771 for two. The two kinds are planned one after the other, each with rooms of its own.
+ * Where that is not close to the bound, or a schedule may not have as many, most trees stand for several that are the
+ * same: of T = 1681 771 for two. The two kinds are planned one after the other, each with rooms of its own. A server
+ * that is no hub would not send what its uplinks have room for: each has as many hubs as that takes.
  *
  * Which trees enter over which uplink unequal_hops.c and unequal_deal.c say, and which GPUs send to how many others of
  * their server unequal_spread.c. One that has no uplink, and so is no entry, is the hub of as many trees as it can
@@ -17,10 +18,7 @@
 
 #include <string.h>
 
-enum {
-	LONE = 4,	/* trees that are alone: of each server, and for each GPU of a server */
-	MOST_WEIGHT = 3	/* of others */
-};
+enum { LONE = 6 };	/* trees that are alone, where others are not: for each server, and each GPU of a server */
 
 struct slots {
 	struct plan *p;
@@ -69,6 +67,18 @@ set_beside(struct slots *x, const int64_t *uplink_room)
 	add_up_ranks(x);
 }
 
+/* Of a server: as many as send what leaves it over each uplink, to all others, and one where that is uneven. */
+static int64_t
+sending_hubs(const struct slots *x, const struct cluster_server *server)
+{
+	int64_t most = 0, others = x->p->c.n_servers - 1;
+	for (int i = 0; i < server->n_uplinks[0]; i++) {
+		int64_t sends = x->uplink_enters[server->first_uplink[0] + i];
+		most = sends > most ? sends : most;
+	}
+	return most / others + 1;
+}
+
 /* Of a server: those of its GPUs that must be, and of it as a whole. */
 static int64_t
 least_hubs(const struct slots *x, const struct cluster_server *server, int64_t n_slots)
@@ -80,7 +90,9 @@ least_hubs(const struct slots *x, const struct cluster_server *server, int64_t n
 		sum += lack > 0 ? lack : 0;
 		outside += x->beside[v];
 	}
-	return n_slots - outside > sum ? n_slots - outside : sum;
+	int64_t least = sending_hubs(x, server);
+	least = sum > least ? sum : least;
+	return n_slots - outside > least ? n_slots - outside : least;
 }
 
 /* How many hubs a server may have at most, as it has as many hops out as in: each of h hubs sends to all other servers,
@@ -104,9 +116,14 @@ slots_left(struct slots *x, int64_t n_slots, double rate)
 	const struct plan *p = x->p;
 	const Cluster *c = &p->c;
 	const double times = 2 * (double)n_slots / rate, least = 1e-9;
-	int64_t left = n_slots, more = -n_slots;
-	for (int i = 0; i < c->n_uplinks[0]; i++)
-		x->uplink_room[i] = (int64_t)((double)c->uplink[0][i].capacity * (double)c->unit * times + least);
+	int64_t left = n_slots, more = -n_slots, before = 0, shared = 0;
+	/* Of uplinks that share a link what it has room for, as evenly as may be. */
+	for (int i = 0; i < c->n_uplinks[0]; i++) {
+		bool first = i == 0 || !cluster_share_link(c, i - 1, i);
+		before = first ? 0 : before + x->uplink_room[i - 1];
+		shared = (first ? 0 : shared) + c->uplink[0][i].capacity;
+		x->uplink_room[i] = (int64_t)((double)shared * (double)c->unit * times + least) - before;
+	}
 	for (int v = 0; v < p->topo->n_ranks; v++)
 		x->switch_room[v] = c->down[v] < 0 ? 0
 		    : (int64_t)((double)p->topo->link[c->down[v]].capacity * times + least);
@@ -136,13 +153,23 @@ slots_rate(struct slots *x, int64_t n_slots, double rate)
 	return low;
 }
 
-/* Rooms and hubs of as many slots as have the highest rate; *n_slots: 0: none. most: trees; multiples: of two lengths,
- * too. */
+/* Trees that are alone where others are not: as many as uplinks can be dealt to, or half of all. */
+static int
+lone_trees(const struct slots *x, int most)
+{
+	const Cluster *c = &x->p->c;
+	int n = c->n_servers;
+	for (int s = 0; s < c->n_servers; s++)
+		n = c->server[s].n > n ? c->server[s].n : n;
+	return LONE * n < most / 2 ? LONE * n : most / 2;
+}
+
+/* Rooms and hubs of as many slots as have the highest rate; *n_slots: 0: none. most: trees; weight: of one at most. */
 static void
-choose_slots(struct slots *x, int most, bool multiples, int *n_slots)
+choose_slots(struct slots *x, int most, int weight, int *n_slots)
 {
 	const double gain = 1e-6, gain_of_two = 2e-5;	/* for which slots are more; trees are of two lengths */
-	int most_slots = multiples ? MOST_WEIGHT * (most - LONE * x->p->c.n_servers) : most;
+	int most_slots = weight > 1 ? weight * (most - lone_trees(x, most)) : 0;
 	double rate = x->rate / 2;
 	*n_slots = 0;
 	for (int slots = most / 2; slots <= most || slots <= most_slots; slots++) {
@@ -176,41 +203,90 @@ share_of(int64_t n, int64_t before, int64_t own, int64_t sum)
 	return sum > 0 ? (int64_t)((Wide)n * (before + own) / sum - (Wide)n * before / sum) : 0;
 }
 
-/* How many are of what weight, where slots are more than trees; as many are alone as that leaves, up to a number that
- * their uplinks can be dealt to. */
+/* How many are of what weight, where slots are more than trees. */
 static void
-divide_slots(const struct slots *x, int n_slots, int most, struct kind *multiples, struct kind *lone)
+divide_slots(const struct slots *x, int64_t n_slots, int most, struct kind *multiples, struct kind *lone)
 {
-	const Cluster *c = &x->p->c;
-	int wanted = LONE * c->n_servers;
-	for (int s = 0; s < c->n_servers; s++)
-		wanted = LONE * c->server[s].n > wanted ? LONE * c->server[s].n : wanted;
+	int n_lone = lone_trees(x, most);
 	multiples->weight = 2;
-	for (; multiples->weight < MOST_WEIGHT; multiples->weight++)
-		if (n_slots <= multiples->weight * (most - LONE * c->n_servers))
-			break;
-	int64_t more = multiples->weight - 1, least = (n_slots - most + more - 1) / more;
-	multiples->n = (n_slots - wanted) / multiples->weight;
-	multiples->n = multiples->n < least ? least : multiples->n;
+	while (n_slots > multiples->weight * (most - n_lone))
+		multiples->weight++;
+	multiples->n = (n_slots - n_lone) / multiples->weight;
 	lone->n = n_slots - multiples->weight * multiples->n;
 }
 
-/* Multiples have about their part of the uplinks, in both directions as much, and of switches what they need then.
- * *good: false: some server would have no hub of one kind. */
+/* Multiples have about their part of the uplinks, in both directions of each as much: what rounding takes from one rail
+ * others have. */
 static void
-set_multiples(struct slots *x, struct kind *multiples, int64_t n_slots, bool *good)
+divide_uplinks(const struct slots *x, int64_t n_slots, struct kind *multiples, struct kind *lone)
+{
+	for (int64_t r = 0; r < x->rails.n; r++)
+		for (int k = x->rails.first[r]; k < x->rails.first[r + 1]; k++) {
+			int i = x->rails.uplink[k];
+			int64_t room = x->uplink_room[i], most = room / (2 * multiples->weight);
+			int64_t half = share_of(room * multiples->n, r, 1, 2 * n_slots);
+			half = half < most ? half : most;
+			multiples->uplink_room[i] = 2 * half;
+			lone->uplink_room[i] = room - multiples->weight * 2 * half;
+		}
+}
+
+/* The server of which lone trees have most, or least, more hubs than their part, within bounds. -1: none. */
+static int
+server_to_change(const struct slots *x, const struct kind *multiples, const struct kind *lone, const int64_t *bound,
+    int sign)
+{
+	int64_t n_slots = lone->n + multiples->weight * multiples->n, most = INT64_MIN;
+	int best = -1;
+	for (int s = 0; s < x->p->c.n_servers; s++) {
+		int64_t own = x->hubs[s] - multiples->weight * multiples->hubs[s];
+		int64_t more = sign * (own * n_slots - x->hubs[s] * lone->n);
+		if (more > most && multiples->hubs[s] != bound[s]) {
+			most = more;
+			best = s;
+		}
+	}
+	return best;
+}
+
+/* And of the hubs: each server has what it takes to send, of either kind. *good: false: it has not as many. */
+static Status
+divide_hubs(struct slots *x, struct kind *multiples, struct kind *lone, bool *good)
 {
 	const Cluster *c = &x->p->c;
-	int64_t before = 0;
-	for (int i = 0; i < c->n_uplinks[0]; i++)
-		multiples->uplink_room[i] = 2 * ((x->uplink_room[i] * multiples->n + n_slots) / (2 * n_slots));
+	int64_t n_slots = lone->n + multiples->weight * multiples->n, left = multiples->n, *least, *most;
+	TRY(TEMP_EACH(x->p->ctx, c->n_servers, least, most));
+	set_beside(x, lone->uplink_room);
+	for (int s = 0; s < c->n_servers; s++)
+		most[s] = (x->hubs[s] - sending_hubs(x, &c->server[s])) / multiples->weight;
 	set_beside(x, multiples->uplink_room);
+	for (int s = 0; s < c->n_servers; s++) {
+		int64_t hubs = x->hubs[s] * multiples->n / n_slots;
+		least[s] = sending_hubs(x, &c->server[s]);
+		hubs = hubs > most[s] ? most[s] : hubs;
+		left -= multiples->hubs[s] = hubs < least[s] ? least[s] : hubs;
+		*good = *good && least[s] <= most[s];
+	}
+	while (left != 0 && *good) {
+		int sign = left > 0 ? 1 : -1, s = server_to_change(x, multiples, lone, left > 0 ? most : least, sign);
+		*good = s >= 0;
+		if (*good)
+			multiples->hubs[s] += sign;
+		left -= sign;
+	}
+	for (int s = 0; s < c->n_servers; s++)
+		lone->hubs[s] = x->hubs[s] - multiples->weight * multiples->hubs[s];
+	return OK;
+}
+
+/* Multiples have of switches what they need, with these uplinks and hubs. */
+static void
+set_multiples(struct slots *x, struct kind *multiples)
+{
+	const Cluster *c = &x->p->c;
 	for (int s = 0; s < c->n_servers; s++) {
 		const struct cluster_server *server = &c->server[s];
 		int64_t inside = server->n * multiples->n, all = 0, sum = 0;
-		multiples->hubs[s] = share_of(multiples->n, before, x->hubs[s], n_slots);
-		before += x->hubs[s];
-		*good = *good && multiples->hubs[s] > 0 && x->hubs[s] > multiples->weight * multiples->hubs[s];
 		for (int i = 0; i < server->n; i++) {
 			inside -= x->beside[c->rank[server->first + i]];
 			all += x->switch_room[c->rank[server->first + i]];
@@ -228,17 +304,10 @@ set_multiples(struct slots *x, struct kind *multiples, int64_t n_slots, bool *go
 static void
 set_lone(const struct slots *x, const struct kind *multiples, struct kind *lone, bool *good)
 {
-	const Cluster *c = &x->p->c;
-	for (int i = 0; i < c->n_uplinks[0]; i++) {
-		lone->uplink_room[i] = x->uplink_room[i] - multiples->weight * multiples->uplink_room[i];
-		*good = *good && lone->uplink_room[i] >= 0;
-	}
 	for (int v = 0; v < x->p->topo->n_ranks; v++) {
 		lone->switch_room[v] = x->switch_room[v] - multiples->weight * multiples->switch_room[v];
 		*good = *good && lone->switch_room[v] >= 0;
 	}
-	for (int s = 0; s < c->n_servers; s++)
-		lone->hubs[s] = x->hubs[s] - multiples->weight * multiples->hubs[s];
 }
 
 /* ---- trees of a kind ---- */
@@ -251,7 +320,30 @@ own_hubs(const struct slots *x, const struct kind *kind, const struct cluster_se
 	return sends > 0 && server->n > 2 ? (sends + server->n - 3) / (server->n - 2) : 0;
 }
 
-/* The other hubs of its server are of all others, as many of each. */
+/* own: of each rank of a server how many hubs it is: those that it would be, or in proportion to these, where they are
+ * more than there are; the others are of all other ranks, as many of each. */
+static void
+share_hubs(const struct slots *x, const struct kind *kind, const struct cluster_server *server, int64_t n_hubs,
+    int64_t *own)
+{
+	const Cluster *c = &x->p->c;
+	int64_t sum = 0, before = 0, n = 0;
+	for (int i = 0; i < server->n; i++) {
+		int v = c->rank[server->first + i];
+		sum += own[v] = own_hubs(x, kind, server, v);
+		n += own[v] == 0;
+	}
+	for (int i = 0, k = 0; i < server->n; i++) {
+		int v = c->rank[server->first + i];
+		int64_t wanted = own[v];
+		if (sum > n_hubs)
+			own[v] = share_of(n_hubs, before, wanted, sum);
+		else if (wanted == 0 || n == 0)
+			own[v] += share_of(n_hubs - sum, k++, 1, n > 0 ? n : server->n);
+		before += wanted;
+	}
+}
+
 static Status
 place_hubs(struct slots *x, const struct kind *kind, struct plan *p)
 {
@@ -261,21 +353,10 @@ place_hubs(struct slots *x, const struct kind *kind, struct plan *p)
 	TRY(TEMP(p->ctx, p->hub, kind->n));
 	p->n_hubs = 0;
 	for (int s = 0; s < c->n_servers; s++) {
-		const struct cluster_server *server = &c->server[s];
-		int64_t left = kind->hubs[s], even, n = 0;
-		for (int i = 0; i < server->n; i++) {
-			int v = c->rank[server->first + i];
-			own[v] = own_hubs(x, kind, server, v);
-			own[v] = own[v] < left ? own[v] : left;
-			left -= own[v];
-			n += own[v] == 0;
-		}
-		even = left;
-		for (int i = 0, k = 0; i < server->n; i++) {
-			int v = c->rank[server->first + i];
-			int64_t more = own[v] > 0 && n > 0 ? 0 : share_of(even, k, 1, n > 0 ? n : server->n);
-			k += own[v] == 0 || n == 0;
-			x->beside[v] += own[v] += more;
+		share_hubs(x, kind, &c->server[s], kind->hubs[s], own);
+		for (int i = 0; i < c->server[s].n; i++) {
+			int v = c->rank[c->server[s].first + i];
+			x->beside[v] += own[v];
 			for (int64_t t = 0; t < own[v]; t++)
 				p->hub[p->n_hubs++] = (struct hub){ .rank = v, .server = s, .uplink = -1, .length = 1 };
 		}
@@ -321,16 +402,18 @@ add_multiples(struct slots *x, int n_slots, int most, struct kind *lone, Packing
 	TRY(new_kind(x->p, &multiples));
 	TRY(new_kind(x->p, lone));
 	divide_slots(x, n_slots, most, &multiples, lone);
-	set_multiples(x, &multiples, n_slots, good);
+	divide_uplinks(x, n_slots, &multiples, lone);
+	TRY(divide_hubs(x, &multiples, lone, good));
+	set_multiples(x, &multiples);
 	set_lone(x, &multiples, lone, good);
 	return *good ? add_kind(x, &multiples, pack, good) : OK;
 }
 
 static Status
-add_slots(struct slots *x, int most, bool multiples, Packing *pack, bool *good)
+add_slots(struct slots *x, int most, int weight, Packing *pack, bool *good)
 {
 	int n_slots;
-	choose_slots(x, most, multiples, &n_slots);
+	choose_slots(x, most, weight, &n_slots);
 	*good = n_slots > 0;
 	if (!*good)
 		return OK;
@@ -349,10 +432,10 @@ unequal_slot_trees(struct plan *p, Packing *pack, bool *good)
 	*good = cluster_sides_agree(&p->c);
 	if (!*good)
 		return OK;
+	TRY(cluster_near_uplinks(&p->c));
 	while (!unequal_may_have(p, most))
 		most--;
 	TRY(new_slots(p, &x));
 	TRY(pack_room(p->ctx, (size_t)most, true, pack));
-	TRY(add_slots(&x, most, true, pack, good));
-	return *good ? OK : add_slots(&x, most, false, pack, good);
+	return add_slots(&x, most, p->slots, pack, good);
 }
