@@ -173,6 +173,10 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	p->whole = *out;
 	*out = *out ? *out : lower;
 	pack_note_reached(*out, in->ask->coll, in->topo->n_ranks, &proof);
+	if (in->ask->coll != ALLREDUCE && !proof.reached && work_is_long(work_programs(in))) {
+		TRY(pack_unequal_whole_copies(ctx, in->topo, in->ask->coll, in->bound, &even));
+		*out = plan_better(in, even, *out, p->work) ? even : *out;
+	}
 	if (in->ask->coll != ALLREDUCE)
 		return OK;
 	portfolio_note_rate(p, *out);

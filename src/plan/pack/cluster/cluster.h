@@ -31,6 +31,11 @@ Status pack_unequal_even(Ctx *ctx, const Topology *topo, const Bound *bound, Pac
  * bound. *out: NULL where there are none. */
 Status pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);
 
+/* Allgather or reducescatter over servers whose switches limit it, equal ones, too, where trees at the bound would be
+ * too many for a schedule: hardly more than one for each rank, at the highest rate at which these are not divided among
+ * uplinks. *out: NULL where there are none. */
+Status pack_unequal_whole_copies(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out);
+
 /* Allgather or reducescatter over a cluster, each server of which has a switch of its own: a compact packing, with
  * trees of representatives under a group (images.c). sym: a cyclic group that permutes isomorphic servers. bound: of
  * the same request. *out: has a symmetry; a little below the bound, or at it; NULL where the machine is another one,

@@ -475,18 +475,36 @@ limit_rate(struct plan *p)
 	}
 }
 
+/* Where trees at the bound, whose parts have other entries, are too many for a schedule: the highest rate, or the next
+ * one, and so on, at which the switch has room for a whole number of trees, so that as many come over uplinks. */
+static bool
+fit_whole_trees(struct plan *p)
+{
+	int64_t capacity = 0, n = p->topo->n_ranks;
+	Frac trees, rate;
+	for (int v = 0; v < p->topo->n_ranks; v++)
+		capacity = switch_rate(&p->c, v) > capacity ? switch_rate(&p->c, v) : capacity;
+	if (!frac_make((Wide)capacity * n, p->c.unit, &rate) || !frac_div(rate, p->rate, &trees) || trees.num <= 0)
+		return false;
+	return frac_div(rate, (Frac){ (trees.num - 1) / trees.den + p->whole_copies, 1 }, &p->rate);
+}
+
 static Status
 plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 {
 	int n;
 	TRY(cluster_read(p->ctx, p->topo, &p->c, good));
-	if (!*good || is_even(&p->c))
+	if (!*good || (is_even(&p->c) && !p->whole_copies))
 		return *good = false, OK;
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate) && has_room(p);
 	if (!*good)
 		return OK;
 	if (p->copies && p->coll != ALLREDUCE && !p->turned)
 		limit_rate(p);
+	if (p->whole_copies)
+		*good = fit_whole_trees(p);
+	if (!*good)
+		return OK;
 	if (p->slots) {
 		TRY(unequal_slot_trees(p, pack, good));
 		return *good ? set_unit(p, bound, pack, good) : OK;
@@ -581,4 +599,16 @@ pack_unequal_whole(Ctx *ctx, const Topology *topo, Collective coll, const Bound 
 {
 	struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .whole = true };
 	return pack_hubs(&p, bound, out);
+}
+
+Status
+pack_unequal_whole_copies(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound, Packing **out)
+{
+	enum { TRIES = 2 };
+	*out = NULL;
+	for (int i = 1; i <= TRIES && !*out; i++) {
+		struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .whole_copies = i };
+		TRY(pack_hubs(&p, bound, out));
+	}
+	return OK;
 }
