@@ -160,6 +160,7 @@ find_best(struct search *s)
 		TRY(try_chunk(s, chunk, &better));
 		worse = better ? 0 : worse + 1;
 	}
+	s->best.limited = worse == 0 && chunk >= s->least && too_many(s->net, s->longest, chunk);
 	return OK;
 }
 
@@ -231,7 +232,10 @@ sim_run_best_within(Ctx *ctx, const SimPlan *plan, const SimAsk *ask, Floor *flo
 		*out = (SimResult){ .time = INT64_MAX };
 	one.chunk = s.chunk;
 	one.steps = ask->steps;
-	return ask->steps && out->time < INT64_MAX ? sim_run(ctx, plan, &one, out) : OK;
+	if (ask->steps && out->time < INT64_MAX)
+		TRY(sim_run(ctx, plan, &one, out));
+	out->limited = s.best.limited;
+	return OK;
 }
 
 Status

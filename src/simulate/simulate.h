@@ -255,6 +255,7 @@ typedef struct {
 	int64_t n_steps;
 	int64_t chunk;		/* bytes, of the longest chunk; 0: the plan is too_large */
 	int64_t n_chunks;	/* of the longest segment */
+	bool limited;		/* sim_run_best tried no smaller chunks, which have too many steps */
 	SimProtocol protocol;
 	int64_t *moved;		/* of each link: bytes of data, in the run arena */
 	int64_t *busy;		/* of each link: ps with at least one step on it */

@@ -359,6 +359,17 @@ refuses "no bytes" "$work/all.json,0,5\n" 'times.csv:1: bytes: want a number fro
 refuses "no time" "# first\n$work/all.json,8,0\n" 'times.csv:2: us: want a number above 0'
 refuses "nothing" '\n' 'no measurement'
 
+# ---- the search for a size of chunks ----
+
+# Half a million steps or more: the last size that is tried took least.
+"$blinkc" -q --synthetic "server:64 gpu:4 switch:300 net:25" -c broadcast --algorithm chain -o "$work/chain.json"
+"$blinkc" simulate --size 1M,1G "$work/chain.json" >"$work/out"
+has "a chain, 1 GiB: the search is cut off" '^ +1073741824 .*smaller chunks are not tried'
+is "a chain, 1 MiB: it is not" "$(grep -c 'smaller chunks' "$work/out")" 1
+"$blinkc" simulate --size 1G --format json "$work/chain.json" >"$work/limited.json"
+expect "a chain, 1 GiB: its schema" oracle validate schemas/simulate.schema.json "$work/limited.json"
+expect "a chain, 1 GiB: in JSON" grep -q '"limited": true' "$work/limited.json"
+
 # ---- docs/simulator.md ----
 
 expect "its tables" oracle measured "$blinkc" docs/simulator.md "$work"

@@ -76,6 +76,8 @@ put_row(JsonWriter *w, const Simulation *s, const SimRow *row)
 	json_int64(w, "chunk", row->result.chunk);
 	json_int64(w, "chunks", row->result.n_chunks);
 	json_int64(w, "steps", row->result.n_steps);
+	if (row->result.limited)
+		json_bool(w, "limited", true);
 	json_bool(w, "packets", row->result.protocol == SIM_PACKETS);
 	json_bool(w, "lines", row->result.protocol == SIM_LINES);
 	json_rank(w, "bottleneck", row->bottleneck);

@@ -140,11 +140,14 @@ static Status
 keep_steps(Ctx *ctx, const Simulation *s, const SimAsk *of, SimResult *result)
 {
 	SimAsk ask = *of;
+	bool limited = result->limited;
 	ask.steps = true;
 	if (s->program)
 		return run_size(ctx, s, &ask, result);
 	ask.chunk = result->chunk > 0 ? result->chunk : 1;
-	return sim_run(ctx, s->plan, &ask, result);
+	TRY(sim_run(ctx, s->plan, &ask, result));
+	result->limited = limited;
+	return OK;
 }
 
 static Status

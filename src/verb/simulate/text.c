@@ -26,7 +26,8 @@ put_row(const Simulation *s, const SimRow *row, Text *out)
 	}
 	static const char *const ways[] = { [SIM_CHUNKS] = "", [SIM_PACKETS] = "  (packets)",
 		[SIM_LINES] = "  (lines)" };
-	text_printf(out, "%s%s\n", ways[row->result.protocol], s->plan->too_large ? "  (at least)" : "");
+	text_printf(out, "%s%s%s\n", ways[row->result.protocol], s->plan->too_large ? "  (at least)" : "",
+	    row->result.limited ? "  (smaller chunks are not tried)" : "");
 }
 
 static void
