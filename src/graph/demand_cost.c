@@ -10,7 +10,7 @@
 
 /* Steps, measured as ns: of a search, for a vertex or link; of a contraction, for an entry of the matrix or for a
  * link. */
-enum { STEPS_SEARCH = 9, STEPS_ROW = 6, STEPS_LINK = 60 };
+enum { STEPS_ROW = 6, STEPS_LINK = 60 };
 
 /* No hop that a schedule can have costs more: LIMIT_ROUTE_LINKS links. */
 #define HOP_MOST ((int64_t)LIMIT_ROUTE_LINKS << SEARCH_PRICE_BITS)

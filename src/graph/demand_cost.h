@@ -6,6 +6,8 @@
 #include "graph/search.h"
 #include "model/symmetry.h"
 
+enum { STEPS_SEARCH = 9 };	/* of count_steps() for a search from a rank: for each link and each vertex */
+
 /* The sum over all demands of the cost of the cheapest tree; an allreduce's are pairs of arborescences. A route of more
  * links than LIMIT_ROUTE_LINKS counts, at most as that many of the highest price. price: one per link,
  * 0 <= price < 2^SEARCH_PRICE_BITS. *cost: -1: no tree reaches the ranks.

@@ -30,13 +30,13 @@ Status pack_matrix(Ctx *ctx, const Topology *topo, const int64_t *bytes, Packing
  * each orbit of links: a torus of 16 x 16 x 16 in 0.1 s. */
 Status pack_path_templates(Ctx *ctx, const Topology *topo, const Symmetry *sym, Packing **out, Bound *proof);
 
-/* Trees into each rank for an alltoall over a machine without symmetries (in_trees_rounds.c): mostly within 1e-4 of the
- * bound, or as near as a limited number of rounds comes. *proof: the bound that is known; stays, or lengths that prove
- * a lower one.
+/* Trees into each rank for an alltoall over a machine without symmetries (in_trees_packing.c): mostly within 1e-4 of
+ * the bound, or as near as a limited number of rounds comes. *proof: the bound that is known; stays, or lengths that
+ * prove a lower one.
  * *out: has in_tree; NULL: none, as where pairs of ranks have routes of their own, or a tree for each rank more than
  * LIMIT_IN_LINKS links of vertices with a choice. Random: none.
- * Cost: 1e-8 s times links, ranks, trees into each and rounds: 1023 GPUs of 6 links in 29 s. Memory: 8 bytes for each
- * rank, vertex and tree. */
+ * Cost: 1e-8 s times links, ranks, trees into each and rounds, 8.5e9 of these at most: 4095 GPUs in a minute or so.
+ * Memory: 8 bytes for each rank, vertex and tree. */
 Status pack_in_trees(Ctx *ctx, const Topology *topo, Packing **out, Bound *proof);
 
 #endif

@@ -1,5 +1,6 @@
-/* Paths of an alltoall as trees into each rank: in_trees_rounds.c has the order of rounds and the packing,
- * in_trees_moves.c what a round does, in_trees_prices.c prices and what they prove. */
+/* Paths of an alltoall as trees into each rank: in_trees_packing.c has the packing, in_trees_parts.c its trees,
+ * in_trees_rounds.c the order of rounds, in_trees_moves.c what a round does, in_trees_prices.c prices and what they
+ * prove, in_trees_kinds.c the best prices of a few kinds of links. */
 #ifndef BLINK_PLAN_PACK_ALLTOALL_IN_TREES_H
 #define BLINK_PLAN_PACK_ALLTOALL_IN_TREES_H
 
@@ -11,6 +12,11 @@ struct in_link {
 	double load;		/* blocks in parts, a whole number */
 	double per_load;	/* 1 / (parts * capacity): load times that is what the link is used, in blocks */
 	int to;
+};
+
+/* Where paths end: a rank, or a switch with all ranks that hang on it by one link each way. */
+struct in_root {
+	int vertex, n, *rank;
 };
 
 struct in_trees {
@@ -46,6 +52,10 @@ struct in_trees {
 	int64_t *price, *distance, *best_price;	/* those that prove the best bound; all 0: none does */
 	double bound;			/* no paths use the fullest link less */
 	bool held;			/* mean_price is best_price, in doubles */
+	int n_roots;
+	struct in_root *root;
+
+	double work;			/* links that rounds and searches looked at, for each tree */
 };
 
 static inline int *
@@ -53,6 +63,35 @@ in_tree_at(const struct in_trees *s, int *trees, int root, int t)
 {
 	return trees + ((size_t)root * (size_t)s->most_trees + (size_t)t) * (size_t)s->n_vertices;
 }
+
+/* In blocks of the mean capacity. */
+static inline double
+in_trees_use(const struct in_trees *s, int l)
+{
+	return s->link[l].load * s->link[l].per_load;
+}
+
+/* ---- in_trees_parts.c ---- */
+
+enum { FINEST = 4096 };		/* parts of a block */
+
+/* A tree into each rank: shortest paths; of equal ones, those over links that the trees before have used less. False:
+ * there is no path. */
+bool in_trees_first(struct in_trees *s);
+
+/* Each tree twice, of half the parts. */
+void in_trees_split(struct in_trees *s);
+
+/* A part of the last tree becomes one of its own: half, or less, so that parts are the finest when trees are most. */
+void in_trees_cut_last(struct in_trees *s);
+
+/* These trees are the best, if they use the fullest link least. */
+void in_trees_keep_best(struct in_trees *s);
+
+/* ---- in_trees_rounds.c ---- */
+
+/* Until trees are near the bound, or get no nearer. Fails: NO_MEMORY. */
+Status in_trees_rounds(struct in_trees *s);
 
 /* ---- in_trees_moves.c ---- */
 
@@ -76,7 +115,27 @@ void in_trees_reprice(struct in_trees *s, double part, double momentum);
 enum { LAST_ROUNDINGS = 3 };
 void in_trees_bound(struct in_trees *s, int roundings);
 
+/* The same by costs, which become mean prices. Where links are stiff only the fullest cost, as those of a cut. */
+void in_trees_bound_by_costs(struct in_trees *s);
+
+/* s->root. */
+Status in_trees_find_roots(struct in_trees *s);
+
+/* ms that checks take: choose_proof (compile.c) wants them left. */
+static inline int
+in_trees_proof_time(const struct in_trees *s)
+{
+	return 2 * (int)((int64_t)s->n * s->n_links / 10000);
+}
+
 /* *proof: lengths, if they prove a lower rate. */
 Status in_trees_prove(struct in_trees *s, Bound *proof);
+
+/* ---- in_trees_kinds.c ---- */
+
+/* Raises s->bound and keeps s->best_price, if the best prices that links of a kind have in common prove a higher bound:
+ * kinds are those of about the same mean price. Nothing happens where it might take more than most_work (s->work).
+ * Fails: NO_MEMORY. */
+Status in_trees_kinds(struct in_trees *s, double most_work);
 
 #endif

@@ -46,15 +46,63 @@ in_trees_reprice(struct in_trees *s, double part, double momentum)
 	}
 }
 
-/* Sum of the shortest distances by s->price to all ranks, from ranks 0, stride, 2 * stride and so on. */
+static int
+uplink(const Topology *topo, int rank)
+{
+	return topo->out[topo->first_out[rank]];
+}
+
+static int
+downlink(const Topology *topo, int rank)
+{
+	return topo->in[topo->first_in[rank]];
+}
+
+/* The switch on which a rank hangs by one link each way; else the rank. */
+static int
+root_of(const Topology *topo, int rank)
+{
+	bool hangs = topo->first_out[rank + 1] == topo->first_out[rank] + 1
+	    && topo->first_in[rank + 1] == topo->first_in[rank] + 1;
+	int to = hangs ? topo->link[uplink(topo, rank)].to : rank;
+	return to >= topo->n_ranks && topo->link[downlink(topo, rank)].from == to ? to : rank;
+}
+
+Status
+in_trees_find_roots(struct in_trees *s)
+{
+	int *at, *ranks;
+	TRY(TEMP(s->ctx, at, s->n_vertices + 1));
+	TRY(TEMP(s->ctx, ranks, s->n));
+	TRY(TEMP(s->ctx, s->root, s->n));
+	for (int r = 0; r < s->n; r++)
+		at[root_of(s->topo, r) + 1]++;
+	for (int v = 0; v < s->n_vertices; v++) {
+		if (at[v + 1] > 0)
+			s->root[s->n_roots++] = (struct in_root){ v, at[v + 1], ranks + at[v] };
+		at[v + 1] += at[v];
+	}
+	for (int r = 0; r < s->n; r++)
+		ranks[at[root_of(s->topo, r)]++] = r;
+	return OK;
+}
+
+/* Sum of the shortest distances by s->price to all ranks, from those of roots 0, stride, 2 * stride and so on; these
+ * ranks are *sources. */
 static Wide
-all_distances(struct in_trees *s, int stride)
+all_distances(struct in_trees *s, int stride, int *sources)
 {
 	Wide sum = 0;
-	for (int from = 0; from < s->n; from += stride) {
-		shortest_paths(&s->paths, from, false, s->distance, NULL);
+	*sources = 0;
+	for (int i = 0; i < s->n_roots; i += stride) {
+		const struct in_root *root = &s->root[i];
+		shortest_paths(&s->paths, root->vertex, false, s->distance, NULL);
 		for (int to = 0; to < s->n; to++)
-			sum += s->distance[to];
+			sum += (Wide)root->n * s->distance[to];
+		*sources += root->n;
+		for (int j = 0; j < root->n && root->vertex >= s->n; j++)
+			sum += (Wide)(s->n - 1) * s->price[uplink(s->topo, root->rank[j])]
+			    - s->price[downlink(s->topo, root->rank[j])];
 	}
 	return sum;
 }
@@ -65,12 +113,14 @@ static double
 bound_of(struct in_trees *s, int i, int stride)
 {
 	enum { FINE_PRICE = 1 << 20 };
-	double cost = 0, sources = (s->n + stride - 1) / stride;
+	double cost = 0;
+	int sources;
 	path_whole_prices(s->mean_price, s->n_links, NULL, s->n_links,
 	    i < N_SMALL_PRICES ? path_small_price[i] : FINE_PRICE, s->price);
 	for (int l = 0; l < s->n_links; l++)
 		cost += s->capacity[l] * (double)s->price[l];
-	return (double)all_distances(s, stride) * (s->n / sources) / cost;
+	double sum = (double)all_distances(s, stride, &sources);
+	return sum * (s->n / (double)sources) / cost;
 }
 
 /* Optimal prices are often small integers, which means come close to long before they converge. A sample of sources
@@ -81,7 +131,7 @@ in_trees_bound(struct in_trees *s, int roundings)
 	enum { STRIDE = 17 };
 	double estimate[N_SMALL_PRICES + 1];
 	for (int i = 0; i <= N_SMALL_PRICES; i++)
-		estimate[i] = bound_of(s, i, s->n > STRIDE * STRIDE ? STRIDE : 1);
+		estimate[i] = bound_of(s, i, s->n_roots > STRIDE * STRIDE ? STRIDE : 1);
 	for (; roundings > 0 && !out_of_time(s->ctx, s->n_links); roundings--) {
 		int best = 0;
 		for (int i = 1; i <= N_SMALL_PRICES; i++)
@@ -96,17 +146,25 @@ in_trees_bound(struct in_trees *s, int roundings)
 	}
 }
 
+void
+in_trees_bound_by_costs(struct in_trees *s)
+{
+	for (int l = 0; l < s->n_links; l++)
+		s->mean_price[l] = cost_at(s, l, s->use);
+	in_trees_bound(s, 1);
+}
+
 Status
 in_trees_prove(struct in_trees *s, Bound *proof)
 {
 	const Topology *topo = s->topo;
-	int shares = collective_shares(ALLTOALL, s->n);
+	int shares = collective_shares(ALLTOALL, s->n), sources;
 	Bound bound = { .kind = CERTIFICATE_LENGTHS };
 	Wide sum = 0;
 	if (!s->held)
 		in_trees_bound(s, LAST_ROUNDINGS);
 	memcpy(s->price, s->best_price, (size_t)s->n_links * sizeof *s->price);
-	Wide cost = all_distances(s, 1);
+	Wide cost = all_distances(s, 1, &sources);
 	if (cost == 0)
 		return OK;
 	TRY(NEW(s->ctx, bound.part, topo->n_vertices));
