@@ -369,6 +369,11 @@ if [ "$full" ]; then
 	into "hammingmesh:2x2x14x16@25" s3/gpu0,s77/gpu0 26.6389 1
 	into "torus:12x12x12@25" s5/gpu0 16.6184
 	into "fattree:16x16x16@25 oversubscription:2" s5/gpu0 6.66678 1
+	# Links of the group that lost a GPU have half the price of others: 16,384 blocks of a pair of groups, 128 / 31
+	# of them by way of that group, over 4 links. In a row that lost one 127 GPUs have as many links.
+	into "dragonfly:8x16x8@25 groups:32" s5/gpu0 25.0002
+	into "hammingmesh:2x2x32x32@25" s1569/gpu0,s3002/gpu0,s3864/gpu0 25.8006 0.99999
+	into "torus:17x51@25" s5/gpu0 3.81192
 fi
 # Of servers that lost different numbers of GPUs images would have too many edges at those that stay.
 uneven=$(for s in {0..159}; do
