@@ -1,5 +1,6 @@
 /* Servers as homes of ranks; where each is a rank, those at one switch of the network. */
 #include "graph/homes.h"
+#include "base/disjoint.h"
 
 /* The only vertex that rank v has links to; else v. */
 static int
@@ -15,23 +16,50 @@ only_neighbour(const Topology *topo, int v)
 	return only;
 }
 
+/* Are two ranks of a server joined by links inside it? */
+static Status
+ranks_are_joined(Ctx *ctx, const Topology *topo, bool *joined)
+{
+	int *set, *ranks;
+	*joined = false;
+	TRY(TEMP_EACH(ctx, topo->n_vertices, set, ranks));
+	for (int v = 0; v < topo->n_vertices; v++)
+		set[v] = v;
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = topo->link[l].from, to = topo->link[l].to;
+		if (topo->vertex[from].node >= 0 && topo->vertex[from].node == topo->vertex[to].node)
+			set_join(set, from, to);
+	}
+	for (int v = 0; v < topo->n_ranks; v++)
+		*joined |= ++ranks[set_root(set, v)] > 1;
+	return OK;
+}
+
+/* Servers. */
+static void
+find_servers(const Topology *topo, int *home, int *n)
+{
+	*n = topo->n_nodes;
+	for (int v = 0; v < topo->n_vertices; v++) {
+		int node = topo->vertex[v].node;
+		home[v] = node >= 0 || v >= topo->n_ranks ? node : (*n)++;
+	}
+}
+
 Status
 topo_homes(Ctx *ctx, const Topology *topo, int *home, int *n)
 {
 	int *number;
-	bool alone = true;
-	*n = topo->n_nodes;
-	TRY(TEMP(ctx, number, topo->n_vertices + topo->n_nodes));
-	for (int v = 0; v < topo->n_ranks; v++) {
-		int node = topo->vertex[v].node;
-		home[v] = node >= 0 ? node : (*n)++;
-		alone &= node < 0 || ++number[node] == 1;
-	}
-	if (!alone)
+	bool joined;
+	TRY(ranks_are_joined(ctx, topo, &joined));
+	if (joined) {
+		find_servers(topo, home, n);
 		return OK;
+	}
+	TRY(TEMP(ctx, number, topo->n_vertices));
 	*n = 0;
 	for (int v = 0; v < topo->n_vertices; v++)
-		number[v] = -1;
+		number[v] = home[v] = -1;
 	for (int v = 0; v < topo->n_ranks; v++) {
 		int w = only_neighbour(topo, v);
 		number[w] = number[w] < 0 ? (*n)++ : number[w];

@@ -192,6 +192,8 @@ within 10 "16 servers on rails, broadcast" "8, depth 7" --synthetic \
 	ratio=1.000, within 10 "4095 of 4096 GPUs, allreduce" "7665, depth 6; images of 15 under a group of 511" \
 		--synthetic "server:512 gpu:8 switch:300 net:25" --without s0/gpu3 -c allreduce
 }
+# No links inside servers: their GPUs need not be entered together.
+within 10 "264 GPUs of a dragonfly, reduce" "2, depth 12" --synthetic "dragonfly:1x8x4@25 gpu:8" -c reduce
 within 10 "4095 of 4096 GPUs, broadcast" "14, depth 9" \
 	--synthetic "server:512 gpu:8 switch:300 net:25" --without s0/gpu3 -c broadcast
 # Below leaf switches, whose links to the spine are oversubscribed, trees enter each server once.

@@ -436,8 +436,6 @@ greedy_new(Ctx *ctx, const Topology *topo, const Ask *ask, struct greedy *g)
 	TRY(TEMP(ctx, g->edge, topo->n_ranks));
 	TRY(TEMP(ctx, g->depth, topo->n_ranks));
 	TRY(topo_homes(ctx, topo, g->node_of, &g->n_nodes));
-	for (int v = topo->n_ranks; v < topo->n_vertices; v++)
-		g->node_of[v] = g->n_nodes < topo->n_nodes ? -1 : topo->vertex[v].node;
 	return find_groups(g);
 }
 

@@ -65,7 +65,7 @@ grower_new(Ctx *ctx, const Supply *supply, struct grower *g)
 	TRY(TEMP(ctx, g->degree, topo->n_vertices));
 	TRY(TEMP(ctx, g->entered, topo->n_vertices));
 	TRY(TEMP(ctx, g->joined, topo->n_ranks));
-	TRY(TEMP(ctx, g->server, topo->n_ranks));
+	TRY(TEMP(ctx, g->server, topo->n_vertices));
 	TRY(topo_homes(ctx, topo, g->server, &g->n_servers));
 	TRY(TEMP(ctx, g->ranks, g->n_servers));
 	TRY(TEMP(ctx, g->missing, g->n_servers));
