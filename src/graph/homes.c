@@ -1,4 +1,4 @@
-/* Servers as homes of ranks; where each is a rank, those at one switch of the network. */
+/* Servers as homes of ranks; where these are not joined inside, those at one switch of the network. */
 #include "graph/homes.h"
 #include "base/disjoint.h"
 

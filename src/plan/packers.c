@@ -138,11 +138,11 @@ serves_unequal(const struct portfolio *p)
 	return is_large(p->in) && !alone;
 }
 
-/* Trees of an allgather, turned back, of any lengths or of one. *out: NULL: none. */
+/* Trees of an allgather, turned back. most_weight: of pack_unequal_turned. *out: NULL: none. */
 static Status
-find_turned(Ctx *ctx, const struct portfolio *p, int slots, Packing **out)
+find_turned(Ctx *ctx, const struct portfolio *p, int most_weight, Packing **out)
 {
-	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, slots, out));
+	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, most_weight, out));
 	if (*out)
 		TRY(plan_turn(ctx, p->in->topo, *out, out));
 	return *out ? portfolio_make_shallower(ctx, p, out) : OK;
@@ -165,7 +165,8 @@ keep_slots(struct portfolio *p, Packing *slots, Packing **best)
 static Status
 run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	static const int weight[] = { 1, 8, 3 };	/* of trees: finer, but more of them */
+	/* Trees of one length are the fewest; of the others those whose shorter ones are finer come first. */
+	static const int weight[] = { 1, 8, 3 };
 	const Planning *in = p->in;
 	Packing *lower, *turned = NULL, *slots = NULL, *kept = NULL, *even = NULL;
 	Bound proof = *in->bound;
