@@ -32,6 +32,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 import links
 
@@ -134,11 +135,10 @@ def quartile(took):
     return sorted(took)[(len(took) - 1) // 4]
 
 
-def measure(args, build, plans, lab_of):
-    """Point: the lower quartile of each process."""
-    points = collections.defaultdict(list)
+def measure(args, build, plans, lab_of, points, turns):
+    """Adds the lower quartile of a process for each turn to every point."""
     sizes = [bytes_of(size) for size in args.sizes.split(",")]
-    for turn in range(args.repeat):
+    for turn in turns:
         for n, files in plans.items():
             lab = lab_of(n)
             order = list(files.items())
@@ -153,7 +153,6 @@ def measure(args, build, plans, lab_of):
                     lab.close()
             if args.keep:
                 keep(args.keep, points)
-    return points
 
 
 def is_given(args, names, point):
@@ -202,6 +201,11 @@ def predict(build, plans, points, parameters):
 
 def near(a, b):
     return max(a, b) <= NEAR * min(a, b)
+
+
+def within(points, predicted):
+    """Percent of the points whose simulated time is near the measured one."""
+    return 100 * sum(near(predicted[point], min(took)) for point, took in points.items()) / len(points)
 
 
 def share(of):
@@ -256,7 +260,6 @@ def report(args, points, predicted):
         print(f"# {predicted[point] / measured[point]:5.2f}: {point.ranks} ranks, {point.collective} "
               f"{point.algorithm}, {point.size} bytes: simulated {predicted[point]:.1f} us, measured "
               + " ".join(f"{took:.1f}" for took in points[point]))
-    return 100 * sum(near(predicted[p], measured[p]) for p in points) / len(points)
 
 
 def kept(path):
@@ -297,6 +300,8 @@ def main():
     parser.add_argument("--kept", metavar="FILE", help="measure nothing: what --keep wrote")
     parser.add_argument("--worst", type=int, default=10, help="points that are printed")
     parser.add_argument("--want", type=float, default=0, help="exit status 1 if fewer %% are within 15 %%")
+    parser.add_argument("--most", type=int, default=0,
+                        help="while fewer %% than --want are: more processes, this many at most, with rests")
     args = parser.parse_args()
     args.ranks, args.sizes = args.ranks or RANKS[args.transport], args.sizes or SIZES[args.transport]
     build = os.environ.get("BUILD", "build")
@@ -310,15 +315,27 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         try:
             plans, before = {n: schedules(build, args, n, folder) for n in map(int, args.ranks.split(","))}, spent()
-            points = kept(args.kept) if args.kept else measure(
-                args, build, plans, lambda n: open_lab(build, args, n, folder) if args.transport == "links" else None)
+            points = kept(args.kept) if args.kept else collections.defaultdict(list)
+
+            def lab_of(n):
+                return open_lab(build, args, n, folder) if args.transport == "links" else None
+
+            if not args.kept:
+                measure(args, build, plans, lab_of, points, range(args.repeat))
+            predicted = predict(build, plans, points, fit(args, build, plans, points, folder))
+            while not args.kept and within(points, predicted) < args.want and args.repeat < args.most:
+                time.sleep(args.repeat)
+                measure(args, build, plans, lab_of, points, [args.repeat])
+                args.repeat += 1
+                predicted = predict(build, plans, points, fit(args, build, plans, points, folder))
             print(f"# {args.transport}: {os.cpu_count()} processors, the lower quartile of {args.times} calls or "
                   f"fewer, the least of {args.repeat} processes")
             if not args.kept and args.transport == "links":
                 worked, there = (after - first for after, first in zip(spent(), before))
                 print(f"# links of {8000 * args.rate:g} Mbit/s; processors were busy for {100 * worked / there:.0f} % "
                       "of the time")
-            got = report(args, points, predict(build, plans, points, fit(args, build, plans, points, folder)))
+            report(args, points, predicted)
+            got = within(points, predicted)
         except RuntimeError as error:
             print(f"failed: {error}")
             return 1
