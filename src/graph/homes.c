@@ -1,4 +1,4 @@
-/* Servers as homes of ranks; where these are not joined inside, those at one switch of the network. */
+/* The home of each rank: its server, or where servers have no links inside, the network switch that it hangs on. */
 #include "graph/homes.h"
 #include "base/disjoint.h"
 

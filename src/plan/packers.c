@@ -138,11 +138,11 @@ serves_unequal(const struct portfolio *p)
 	return is_large(p->in) && !alone;
 }
 
-/* Trees of an allgather, turned back. most_weight: of pack_unequal_turned. *out: NULL: none. */
+/* Trees of an allgather, turned back. max_ratio: of pack_unequal_turned. *out: NULL: none. */
 static Status
-find_turned(Ctx *ctx, const struct portfolio *p, int most_weight, Packing **out)
+find_turned(Ctx *ctx, const struct portfolio *p, int max_ratio, Packing **out)
 {
-	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, most_weight, out));
+	TRY(pack_unequal_turned(ctx, p->in->topo, p->in->bound, max_ratio, out));
 	if (*out)
 		TRY(plan_turn(ctx, p->in->topo, *out, out));
 	return *out ? portfolio_make_shallower(ctx, p, out) : OK;
@@ -165,8 +165,8 @@ keep_slots(struct portfolio *p, Packing *slots, Packing **best)
 static Status
 run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 {
-	/* Trees of one length are the fewest; of the others those whose shorter ones are finer come first. */
-	static const int weight[] = { 1, 8, 3 };
+	/* Equal rates need the fewest trees. Then the higher ratio first: its low rates round less off. */
+	static const int max_ratio[] = { 1, 8, 3 };
 	const Planning *in = p->in;
 	Packing *lower, *turned = NULL, *slots = NULL, *kept = NULL, *even = NULL;
 	Bound proof = *in->bound;
@@ -186,8 +186,8 @@ run_unequal(Ctx *ctx, struct portfolio *p, Packing **out)
 	portfolio_note_rate(p, turned);
 	*out = plan_better(in, turned, *out, p->work) ? turned : *out;
 	bool wanted = !proof.reached || plan_is_slow(in, *out, p->work);
-	for (size_t i = 0; i < sizeof weight / sizeof *weight && wanted && !p->close; i++) {
-		TRY(find_turned(ctx, p, weight[i], &slots));
+	for (size_t i = 0; i < sizeof max_ratio / sizeof *max_ratio && wanted && !p->close; i++) {
+		TRY(find_turned(ctx, p, max_ratio[i], &slots));
 		keep_slots(p, slots, out);
 		kept = !kept || *out == slots ? slots : kept;
 	}

@@ -300,8 +300,8 @@ def main():
     parser.add_argument("--kept", metavar="FILE", help="measure nothing: what --keep wrote")
     parser.add_argument("--worst", type=int, default=10, help="points that are printed")
     parser.add_argument("--want", type=float, default=0, help="exit status 1 if fewer %% are within 15 %%")
-    parser.add_argument("--most", type=int, default=0,
-                        help="while fewer %% than --want are: more processes, this many at most, with rests")
+    parser.add_argument("--max-repeat", type=int, default=0,
+                        help="while fewer %% than --want are near: more processes, up to this many, with pauses")
     args = parser.parse_args()
     args.ranks, args.sizes = args.ranks or RANKS[args.transport], args.sizes or SIZES[args.transport]
     build = os.environ.get("BUILD", "build")
@@ -323,7 +323,7 @@ def main():
             if not args.kept:
                 measure(args, build, plans, lab_of, points, range(args.repeat))
             predicted = predict(build, plans, points, fit(args, build, plans, points, folder))
-            while not args.kept and within(points, predicted) < args.want and args.repeat < args.most:
+            while not args.kept and within(points, predicted) < args.want and args.repeat < args.max_repeat:
                 time.sleep(args.repeat)
                 measure(args, build, plans, lab_of, points, [args.repeat])
                 args.repeat += 1

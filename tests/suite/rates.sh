@@ -16,10 +16,10 @@ measured() {
 		"$work/out"
 }
 
-# And of ranks that share memory: simulated times, by parameters that fit, beside measured ones. They share processors
-# with the rest of this machine, and with the machines beside it: more processes, with rests, while few are near.
+# And of ranks that share memory: simulated times, by parameters that fit, beside measured ones. Other
+# programs and virtual machines use the same processors: more processes, with pauses, while few times are near.
 "$python" -B tests/bench/predicted.py memory --ranks 2,4 --collectives allreduce --algorithms ring,chain,knomial \
-	--sizes 64K,4M,16M --times 9 --repeat 2 --most 12 --fit-every 1 --want 50 >"$work/out" 2>&1
+	--sizes 64K,4M,16M --times 9 --repeat 2 --max-repeat 12 --fit-every 1 --want 50 >"$work/out" 2>&1
 if grep -q '^skipped' "$work/out"; then skip "simulated beside measured: $(sed -n 's/^skipped: //p' "$work/out")"; else
 	within=$(sed -nE 's/^  all +[0-9]+ +([0-9]+)[.0-9]* %.*/\1/p' "$work/out")
 	if [ "${within:-0}" -ge 50 ]; then ok "ranks that share memory: $within % of times within 15 %"; else

@@ -100,7 +100,7 @@ be_rank(int rank, const char *file, int timeout_ms)
 	_exit(0);
 }
 
-/* Rank 0 waits for so long, rank 1 always for long: on a busy machine it may be late, and none waits for its end. */
+/* timeout_ms: of rank 0. Rank 1 has PATIENT_MS: a busy machine may start it late, and no case relies on its timeout. */
 static void
 play(const char *file0, const char *file1, int timeout_ms)
 {

@@ -53,7 +53,7 @@ struct in_trees {
 	double bound;			/* no paths use the fullest link less */
 	bool held;			/* mean_price is best_price, in doubles */
 	int n_roots;
-	struct in_root *root;		/* searches for all distances begin or end at these */
+	struct in_root *root;		/* the sources, or destinations, of shortest-path searches */
 
 	double work;			/* links that rounds and searches looked at, for each tree */
 };

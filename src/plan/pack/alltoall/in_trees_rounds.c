@@ -21,7 +21,7 @@ enum {
 	FINE_LOAD = 12000	/* parts of blocks on the fullest link: one more is less than 1e-4 of it */
 };
 
-#define MOST_WORK 8.5e9		/* links of all trees of all rounds, and of searches: a minute or so */
+#define MOST_WORK 8.5e9		/* links that all rounds and searches scan: about a minute */
 #define LAST_PART 0.8		/* of it, from where prices stay */
 #define KINDS_PART 0.3		/* of it, for the best prices of kinds of links */
 #define NEAR 1e-4		/* of the bound */

@@ -17,10 +17,10 @@ Status pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound
     Packing **lower);
 
 /* The ways down of an allreduce over such a cluster, which is at the bound where they have twice its rate: those of an
- * allgather whose blocks are as long as this takes. bound: of the allreduce. most_weight: 0: trees have any lengths.
- * 1: all have the same length; above: there are two lengths, and the longer is at most so many times the shorter. Such
- * trees are a little below the bound, and at most twice as many as ranks. *out: NULL where there are none. */
-Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int most_weight, Packing **out);
+ * allgather whose blocks are as long as this takes. bound: of the allreduce. max_ratio: of the rates of two trees. 1:
+ * all trees have one rate; N > 1: they have two at most, the higher up to N times the lower; 0: no limit. With a limit
+ * the plan is slightly below the bound, by at most two trees for each rank. *out: NULL where there are none. */
+Status pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int max_ratio, Packing **out);
 
 /* Allreduce over such a cluster on several networks, as rails, which some servers lack: with lengths of hubs that leave
  * their uplinks as much for further entries (unequal_even.c). bound: of the allreduce. *out: NULL where there are

@@ -505,7 +505,7 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 		*good = fit_whole_trees(p);
 	if (!*good)
 		return OK;
-	if (p->most_weight > 0) {
+	if (p->max_ratio > 0) {
 		TRY(unequal_slot_trees(p, pack, good));
 		return *good ? set_unit(p, bound, pack, good) : OK;
 	}
@@ -579,10 +579,10 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 }
 
 Status
-pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int most_weight, Packing **out)
+pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int max_ratio, Packing **out)
 {
 	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLGATHER, .copies = true, .turned = true,
-		.most_weight = most_weight };
+		.max_ratio = max_ratio };
 	Bound twice = *bound;
 	*out = NULL;
 	return frac_mul(bound->rate, (Frac){ 2, 1 }, &twice.rate) ? pack_hubs(&p, &twice, out) : OK;

@@ -35,7 +35,7 @@ struct plan {
 	bool copies;		/* trees enter a server over several uplinks, and GPUs pass on what they have */
 	int whole_copies;	/* not of an allreduce: at the n-th highest rate at which these are whole trees */
 	bool turned;		/* an allreduce, of which these are the ways down: coll is ALLGATHER */
-	int most_weight;	/* the longer of their two lengths by the shorter, at most; 1: all are alike; 0: any */
+	int max_ratio;		/* of these: of the rates of two trees, at most; 1: equal rates; 0: no limit */
 	bool even;		/* with copies, of an allreduce: all uplinks of a server have as much room for them */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;

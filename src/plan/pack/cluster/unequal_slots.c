@@ -437,5 +437,5 @@ unequal_slot_trees(struct plan *p, Packing *pack, bool *good)
 		most--;
 	TRY(new_slots(p, &x));
 	TRY(pack_room(p->ctx, (size_t)most, true, pack));
-	return add_slots(&x, most, p->most_weight, pack, good);
+	return add_slots(&x, most, p->max_ratio, pack, good);
 }

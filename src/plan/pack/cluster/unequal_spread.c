@@ -313,7 +313,7 @@ unequal_spread_trees(struct plan *p, Packing *pack, bool *good)
 	list_slots(&m);
 	TRY(measure(&m));
 	balance(&m);
-	if (p->most_weight > 0)
+	if (p->max_ratio > 0)
 		TRY(unequal_share_slots(&m));
 	qsort(m.slot, (size_t)m.n_slots, sizeof *m.slot, compare_slots);
 	for (m.n_left = m.n_slots; m.n_left > 0; m.n_left--)
