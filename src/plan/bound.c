@@ -10,7 +10,99 @@
 
 #include <string.h>
 
-enum { LENGTH_RANKS = 256 };	/* with which the cheapest trees of all are found in a tenth of a second */
+enum {
+	LENGTH_RANKS = 256,	/* with which the cheapest trees of all are found in a tenth of a second */
+	LENGTH_RANKS_ROOTED = 1024	/* likewise the cheapest one from or to a root */
+};
+
+/* ---- what the ranks of a server receive together ---- */
+
+/* Data enter a server, or come from another of its ranks: over these links, each of which gets the length 1, so that a
+ * tree costs what ranks of the server it has to enter. reversed: data pass links the other way. */
+static Status
+mark_server(Ctx *ctx, const Topology *topo, int server, bool reversed, bool *marked, int64_t *capacity)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	bool *inside, grown = true;
+	TRY(TEMP(ctx, inside, topo->n_vertices));
+	for (int r = 0; r < topo->n_ranks; r++)
+		inside[r] = topo->vertex[r].node == server;
+	while (grown) {
+		grown = false;
+		for (int l = 0; l < topo->n_links; l++) {
+			int from = reversed ? topo->link[l].to : topo->link[l].from;
+			int to = reversed ? topo->link[l].from : topo->link[l].to;
+			if (inside[from] && !inside[to] && topo->vertex[to].node == server)
+				inside[to] = grown = true;
+		}
+	}
+	*capacity = 0;
+	for (int l = 0; l < topo->n_links; l++) {
+		int from = reversed ? topo->link[l].to : topo->link[l].from;
+		int to = reversed ? topo->link[l].from : topo->link[l].to;
+		marked[l] = topo->vertex[to].node == server
+		    && (topo->vertex[from].node != server || (to < topo->n_ranks && inside[from]));
+		*capacity += marked[l] ? topo->link[l].capacity : 0;
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+/* The bound by these prices or lengths, if it is lower and the cheapest trees cost that. */
+static Status
+keep_lengths(Ctx *ctx, const Topology *topo, Collective coll, int root, const bool *marked, Frac length, Bound *bound)
+{
+	Bound found = { .kind = collective_has_blocks(coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES,
+		.part = bound->part };
+	TRY(NEW(ctx, found.price, topo->n_links));
+	for (int l = 0; l < topo->n_links; l++)
+		found.price[l] = marked[l] ? length : FRAC_ZERO;
+	TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &found, &found.rate));
+	if (frac_cmp(found.rate, bound->rate) >= 0)
+		return OK;
+	Status status = certificate_check(ctx, topo->name, topo, coll, root, NULL, &found);
+	if (status == OK)
+		*bound = found;
+	else if (status == LIMIT || status == UNVERIFIED)
+		ctx->error.status = status = OK;
+	return status;
+}
+
+/* Where ranks of a server share NICs, each of them alone may receive more than its part of what all can. The server by
+ * which that is least. A tree with a root of the whole buffer has to enter each other rank once; of the trees of all
+ * ranks, as a buffer each, n - 1 do on average. */
+static Status
+server_lengths(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
+{
+	const int n = topo->n_ranks;
+	const bool rooted = collective_rooted(coll);
+	bool *marked, reversed = coll == REDUCESCATTER || coll == REDUCE;
+	int64_t capacity;
+	int *ranks, best = -1;
+	Frac least = bound->rate, length, best_length = FRAC_ZERO;
+	if (topo->n_nodes < 2 || n > (rooted ? LENGTH_RANKS_ROOTED : LENGTH_RANKS) || tree_shares(topo, coll))
+		return OK;
+	TRY(TEMP(ctx, ranks, topo->n_nodes));
+	TRY(TEMP(ctx, marked, topo->n_links));
+	for (int r = 0; r < n; r++)
+		ranks[topo->vertex[r].node] += r != root;
+	for (int s = 0; s < topo->n_nodes; s++) {
+		Frac rate;
+		if (ranks[s] < 2 || out_of_time(ctx, FLOW_WORK(topo)))
+			continue;
+		TRY(mark_server(ctx, topo, s, reversed, marked, &capacity));
+		if (!frac_make(rooted ? 1 : n, rooted ? ranks[s] : (Wide)ranks[s] * (n - 1), &length)
+		    || !frac_mul(length, (Frac){ capacity, 1 }, &rate) || frac_cmp(rate, least) >= 0)
+			continue;
+		least = rate;
+		best = s;
+		best_length = length;
+	}
+	if (best < 0)
+		return OK;
+	TRY(mark_server(ctx, topo, best, reversed, marked, &capacity));
+	return keep_lengths(ctx, topo, coll, root, marked, best_length, bound);
+}
 
 /* ---- one cut for each rank ---- */
 
@@ -37,7 +129,7 @@ rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective col
 	}
 	bound->kind = CERTIFICATE_CUT;
 	bound->rate = (Frac){ least, 1 };
-	return OK;
+	return server_lengths(ctx, topo, coll, root, bound);
 }
 
 /* ---- collectives of blocks ---- */
@@ -171,92 +263,6 @@ server_cuts(Ctx *ctx, const Topology *topo, Flow *f, Collective coll, Bound *bou
 	return OK;
 }
 
-/* ---- what the ranks of a server receive together ---- */
-
-/* Data enter a server, or come from another of its ranks: over these links, each of which gets the length 1, so that a
- * tree costs what ranks of the server it has to enter. reversed: data pass links the other way. */
-static Status
-mark_server(Ctx *ctx, const Topology *topo, int server, bool reversed, bool *marked, int64_t *capacity)
-{
-	ArenaMark mark = arena_mark(&ctx->scratch);
-	bool *inside, grown = true;
-	TRY(TEMP(ctx, inside, topo->n_vertices));
-	for (int r = 0; r < topo->n_ranks; r++)
-		inside[r] = topo->vertex[r].node == server;
-	while (grown) {
-		grown = false;
-		for (int l = 0; l < topo->n_links; l++) {
-			int from = reversed ? topo->link[l].to : topo->link[l].from;
-			int to = reversed ? topo->link[l].from : topo->link[l].to;
-			if (inside[from] && !inside[to] && topo->vertex[to].node == server)
-				inside[to] = grown = true;
-		}
-	}
-	*capacity = 0;
-	for (int l = 0; l < topo->n_links; l++) {
-		int from = reversed ? topo->link[l].to : topo->link[l].from;
-		int to = reversed ? topo->link[l].from : topo->link[l].to;
-		marked[l] = topo->vertex[to].node == server
-		    && (topo->vertex[from].node != server || (to < topo->n_ranks && inside[from]));
-		*capacity += marked[l] ? topo->link[l].capacity : 0;
-	}
-	arena_release(&ctx->scratch, mark);
-	return OK;
-}
-
-/* The bound by these lengths, if it is lower and the cheapest trees cost that. */
-static Status
-keep_lengths(Ctx *ctx, const Topology *topo, Collective coll, const bool *marked, Frac length, Bound *bound)
-{
-	Bound found = { .kind = CERTIFICATE_LENGTHS, .part = bound->part };
-	TRY(NEW(ctx, found.price, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++)
-		found.price[l] = marked[l] ? length : FRAC_ZERO;
-	TRY(bound_from_certificate(ctx, topo->name, topo, coll, -1, &found, &found.rate));
-	if (frac_cmp(found.rate, bound->rate) >= 0)
-		return OK;
-	Status status = certificate_check(ctx, topo->name, topo, coll, -1, NULL, &found);
-	if (status == OK)
-		*bound = found;
-	else if (status == LIMIT || status == UNVERIFIED)
-		ctx->error.status = status = OK;
-	return status;
-}
-
-/* Where ranks of a server share NICs, each of them alone may receive more than its part of what all can. The server by
- * which that is least. */
-static Status
-server_lengths(Ctx *ctx, const Topology *topo, Collective coll, Bound *bound)
-{
-	const int n = topo->n_ranks;
-	bool *marked, reversed = coll == REDUCESCATTER;
-	int64_t capacity;
-	int *ranks, best = -1;
-	Frac least = bound->rate;
-	if ((coll != ALLGATHER && !reversed) || topo->n_nodes < 2 || n > LENGTH_RANKS || tree_shares(topo, coll))
-		return OK;
-	TRY(TEMP(ctx, ranks, topo->n_nodes));
-	TRY(TEMP(ctx, marked, topo->n_links));
-	for (int r = 0; r < n; r++)
-		ranks[topo->vertex[r].node]++;
-	for (int s = 0; s < topo->n_nodes; s++) {
-		Frac rate;
-		if (ranks[s] < 2 || out_of_time(ctx, FLOW_WORK(topo)))
-			continue;
-		TRY(mark_server(ctx, topo, s, reversed, marked, &capacity));
-		if (!frac_make((Wide)capacity * n, (Wide)ranks[s] * (n - 1), &rate) || frac_cmp(rate, least) >= 0)
-			continue;
-		least = rate;
-		best = s;
-	}
-	if (best < 0)
-		return OK;
-	Frac length;
-	TRY(mark_server(ctx, topo, best, reversed, marked, &capacity));
-	return frac_make(n, (Wide)ranks[best] * (n - 1), &length)
-	    ? keep_lengths(ctx, topo, coll, marked, length, bound) : OK;
-}
-
 static Status
 block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll, int root, Bound *bound)
 {
@@ -266,7 +272,7 @@ block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll
 	if (coll == ALLTOALL)
 		return server_cuts(ctx, topo, &f, coll, bound);
 	TRY(ratio_cuts(ctx, topo, sym, &f, coll, root, bound));
-	return server_lengths(ctx, topo, coll, bound);
+	return coll == ALLGATHER || coll == REDUCESCATTER ? server_lengths(ctx, topo, coll, -1, bound) : OK;
 }
 
 /* ---- where time is over ---- */

@@ -229,6 +229,11 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 # What GPUs of a server that lost a NIC receive together is less than a cut around one of them says.
 within 10 "222 GPUs of 28 servers less a NIC, allgather" "447, depth 3" --synthetic \
 	"server:28 gpu:8 switch:150 nic:8@25 pcie:48" --without nic:s3/nic2,s0/gpu3,s7/gpu1 -c allgather
+# Likewise, of a broadcast, where two GPUs share each NIC.
+within 10 "160 GPUs that share NICs, broadcast" "14, depth 6" --synthetic \
+	"server:10 gpu:16 switch:150 nic:4@100 pcie:100 rails" -c broadcast
+[ ! "$full" ] || within 10 "142 of 144 GPUs that share NICs, reduce" "244, depth 35" --synthetic \
+	"server:4 gpu:36 switch:720 nic:18@50 pcie:100" --without s1/gpu3,s2/gpu7 -c reduce
 # Each tree leaves the server in which it begins, also where others have used up nearly all of its ways.
 [ ! "$full" ] || within 10 "310 of 312 GPUs and all NICs, reducescatter" "328, depth 7" --synthetic \
 	"server:39 gpu:8 switch:450 nic:8@12.5 pcie:24 leaf:4 oversubscription:1.5" --without s1/gpu2,s38/gpu6 \
