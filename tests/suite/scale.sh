@@ -226,6 +226,12 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
 		--synthetic "$leaves" --without s5/gpu0 -c allgather
 }
+# The last server has a leaf switch of its own, which is not the switch of its GPUs.
+leaves="server:9 gpu:18 switch:300 net:50 leaf:2"
+for case in "reduce:14, depth 6" "allreduce:162, depth 6" "allgather:162, depth 3"; do
+	IFS=: read -r c trees <<<"$case"
+	within 10 "9 servers of 18 at 5 leaf switches, $c" "$trees" --synthetic "$leaves" -c "$c"
+done
 # What GPUs of a server that lost a NIC receive together is less than a cut around one of them says.
 within 10 "222 GPUs of 28 servers less a NIC, allgather" "447, depth 3" --synthetic \
 	"server:28 gpu:8 switch:150 nic:8@25 pcie:48" --without nic:s3/nic2,s0/gpu3,s7/gpu1 -c allgather

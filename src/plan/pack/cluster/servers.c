@@ -35,7 +35,7 @@ list_servers(Cluster *c)
 }
 
 /* The server of each vertex, -1: none. A switch that the file has in no server is in that of the GPUs on it, if these
- * are several of one server. */
+ * are several of one server, and it is none of the network, as a leaf switch of one server. */
 static Status
 find_homes(Cluster *c)
 {
@@ -45,10 +45,11 @@ find_homes(Cluster *c)
 		int n = 0, home = -1;
 		c->home[v] = topo->vertex[v].node;
 		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
-			int from = topo->link[topo->in[i]].from;
-			if (from >= topo->n_ranks)
+			const Link *link = &topo->link[topo->in[i]];
+			if (link->from >= topo->n_ranks)
 				continue;
-			home = n++ == 0 || home == topo->vertex[from].node ? topo->vertex[from].node : -1;
+			int node = link->class == LINK_NET ? -1 : topo->vertex[link->from].node;
+			home = n++ == 0 || home == node ? node : -1;
 		}
 		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1)
 			c->home[v] = home;
