@@ -226,6 +226,11 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
 		--synthetic "$leaves" --without s5/gpu0 -c allgather
 }
+# The NIC of a lost GPU is shared by others, by whole slots of each tree.
+within 10 "1023 of 1024 GPUs and all NICs on rails, broadcast" "32, depth 8" --synthetic \
+	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 rails" --without s13/gpu3 -c broadcast
+within 10 "805 of 808 GPUs and all NICs on rails, reduce" "16, depth 7" --synthetic \
+	"server:101 gpu:8 switch:300 nic:8@12.5 pcie:24 rails" --without s13/gpu3,s23/gpu5,s4/gpu5 -c reduce
 # The last server has a leaf switch of its own, which is not the switch of its GPUs.
 leaves="server:9 gpu:18 switch:300 net:50 leaf:2"
 for case in "reduce:14, depth 6" "allreduce:162, depth 6" "allgather:162, depth 3"; do

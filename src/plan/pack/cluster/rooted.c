@@ -17,6 +17,9 @@
  * (rooted_uplinks.c). In its server a tree goes from the rank of the uplink over the switch to the others, straight if
  * that rank's link has room for it, else over some that pass it on (rooted_trees.c). A reduce is the same backwards.
  *
+ * Where ranks share a NIC, as that of a lost one, each has a whole number of its slots, for a K of which there are
+ * enough.
+ *
  * Where servers are at leaf switches that have less to the spine, servers of each leaf send in each tree, to others of
  * their leaf before all.
  *
@@ -138,6 +141,65 @@ plan_best(struct rooted *p, Packing **out)
 	return OK;
 }
 
+/* Does a link to a network have several uplinks of a server? */
+static bool
+ranks_share_nics(const Cluster *c)
+{
+	for (int s = 0; s < c->n_servers; s++) {
+		const int first = c->server[s].first_uplink[0];
+		for (int a = first; a < first + c->server[s].n_uplinks[0]; a++)
+			for (int b = first; b < a; b++)
+				if (cluster_share_link(c, a, b))
+					return true;
+	}
+	return false;
+}
+
+/* Uplinks of whole slots. *good: by which each tree enters each server, and leaves that of the root. */
+static Status
+round_uplinks(struct rooted *p, bool *good)
+{
+	Frac slot;
+	*good = frac_div(p->bound, (Frac){ p->n_trees, 1 }, &slot);
+	if (*good)
+		TRY(cluster_round_uplinks(&p->c, slot, good));
+	*good = *good && cluster_sides_agree(&p->c);
+	for (int s = 0; s < p->c.n_servers && *good; s++) {
+		const struct uplink *uplink = p->c.uplink[0] + p->c.server[s].first_uplink[0];
+		int64_t slots = 0;
+		for (int i = 0; i < p->c.server[s].n_uplinks[0]; i++)
+			slots += rooted_fitting(p, uplink[i].capacity * p->c.unit);
+		*good = slots >= p->n_trees;
+	}
+	return OK;
+}
+
+/* Where ranks share NICs, as those of lost ones: uplinks by whole slots, for the first numbers of trees of which each
+ * server has enough. */
+static Status
+plan_rounded(struct rooted *p, Packing **out)
+{
+	Frac rate = FRAC_ZERO, more;
+	bool good;
+	if (*out && !pack_rate(*out, p->coll, p->topo->n_ranks, &rate))
+		return OK;
+	p->loose = 0;
+	p->work = MOST_WORK;
+	for (int tries = 0, n = LEAST_TREES; n <= MOST_TREES && tries < TRIES && frac_cmp(rate, p->bound) < 0; n++) {
+		Packing *pack = NULL;
+		p->n_trees = n;
+		TRY(round_uplinks(p, &good));
+		tries += good;
+		for (p->turn = 0; good && p->turn < TURNS && !pack; p->turn++)
+			TRY(try_trees(p, &pack));
+		if (!pack || !pack_rate(pack, p->coll, p->topo->n_ranks, &more) || frac_cmp(more, rate) <= 0)
+			continue;
+		rate = more;
+		*out = pack;
+	}
+	return OK;
+}
+
 /* Where leaf switches have less than such trees need of them, servers of each leaf send in each tree. */
 static Status
 plan_leaves(struct rooted *p, Packing **out)
@@ -153,7 +215,8 @@ plan_leaves(struct rooted *p, Packing **out)
 		TRY(plan_best(p, &other));
 	if (other && pack_rate(other, p->coll, p->topo->n_ranks, &more) && frac_cmp(more, rate) > 0)
 		*out = other;
-	return OK;
+	TRY(rooted_find_leaves(p, false));
+	return ranks_share_nics(&p->c) ? plan_rounded(p, out) : OK;
 }
 
 /* ---- paths ---- */

@@ -4,9 +4,8 @@
 
 #include <string.h>
 
-/* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
-static int64_t
-fitting(const struct rooted *p, int64_t capacity)
+int64_t
+rooted_fitting(const struct rooted *p, int64_t capacity)
 {
 	Wide most = (Wide)capacity * p->n_trees / p->bound.num;
 	return most > LIMIT_TREES ? LIMIT_TREES
@@ -45,12 +44,12 @@ count_slots(struct rooted *p)
 	const Cluster *c = &p->c;
 	for (int v = 0; v < p->topo->n_ranks; v++) {
 		int l = p->into ? c->down[v] : c->up[v];
-		p->room[v] = l < 0 ? 0 : fitting(p, p->topo->link[l].capacity);
+		p->room[v] = l < 0 ? 0 : rooted_fitting(p, p->topo->link[l].capacity);
 	}
 	for (int s = 0; s < c->n_servers; s++)
 		p->n_sends[s] = 0;
 	for (int w = 0; w < c->n_uplinks[0]; w++) {
-		int64_t slots = fitting(p, c->uplink[0][w].capacity * c->unit);
+		int64_t slots = rooted_fitting(p, c->uplink[0][w].capacity * c->unit);
 		p->slots[w] = slots > p->n_trees ? p->n_trees : slots < (p->loose > 1) ? 1 : (int)slots;
 		p->n_sends[c->of[c->uplink[0][w].rank]] += p->slots[w];
 	}
@@ -58,7 +57,7 @@ count_slots(struct rooted *p)
 	for (int v = 0; v < p->topo->n_ranks; v++) {
 		const struct cluster_server *server = &c->server[c->of[v]];
 		int l = p->into ? c->up[v] : c->down[v];
-		int64_t near = l < 0 ? 0 : fitting(p, p->topo->link[l].capacity);
+		int64_t near = l < 0 ? 0 : rooted_fitting(p, p->topo->link[l].capacity);
 		for (int i = 0; i < server->n_uplinks[0] && near < p->n_trees && v != p->root && !p->loose; i++) {
 			int w = server->first_uplink[0] + i;
 			int64_t missing = p->n_trees - near;

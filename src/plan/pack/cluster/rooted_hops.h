@@ -55,6 +55,9 @@ rooted_part(const struct rooted *p, int rank, int tree)
 	return &p->part[(size_t)rank * (size_t)p->n_trees + (size_t)tree];
 }
 
+/* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
+int64_t rooted_fitting(const struct rooted *p, int64_t capacity);
+
 /* p->leaf. apart: false: all are on one. */
 Status rooted_find_leaves(struct rooted *p, bool apart);
 

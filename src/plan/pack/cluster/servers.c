@@ -177,7 +177,7 @@ struct flow {
 	Cluster *c;
 	Side side;
 	int node;
-	int64_t *amount;	/* of each link */
+	int64_t *room, *amount;	/* of each link */
 	int *by, *mark, *queue;	/* of each vertex: the link that leads to it, during search `round` */
 	int round;
 	int64_t *left;		/* of each rank: what of its share is not used */
@@ -227,7 +227,7 @@ search_network(struct flow *f, int g)
 			int w = head_of(f, link[k]);
 			bool network = f->c->network_of[w] >= 0;
 			if ((!network && !is_inside(f, w)) || f->mark[w] == f->round
-			    || f->amount[link[k]] >= f->c->topo->link[link[k]].capacity)
+			    || f->amount[link[k]] >= f->room[link[k]])
 				continue;
 			f->mark[w] = f->round;
 			f->by[w] = link[k];
@@ -258,7 +258,7 @@ augment(struct flow *f, int g, int64_t most)
 	for (int v = end, w; v != g; v = w) {
 		int l = f->by[v];
 		bool ahead = head_of(f, l) == v;
-		int64_t room = ahead ? f->c->topo->link[l].capacity - f->amount[l] : f->amount[l];
+		int64_t room = ahead ? f->room[l] - f->amount[l] : f->amount[l];
 		most = room < most ? room : most;
 		w = ahead ? tail_of(f, l) : head_of(f, l);
 	}
@@ -374,25 +374,43 @@ find_uplinks(struct flow *f, int s, bool *good)
 	return OK;
 }
 
+/* slot: FRAC_ZERO, or capacities are whole numbers of these. */
 static Status
-find_all_uplinks(Cluster *c, bool *good)
+find_all_uplinks(Cluster *c, Frac slot, bool *good)
 {
 	struct flow f = { .c = c };
-	TRY(TEMP(c->ctx, f.amount, c->topo->n_links));
+	TRY(TEMP_EACH(c->ctx, c->topo->n_links, f.room, f.amount));
 	TRY(TEMP(c->ctx, f.by, c->topo->n_vertices));
 	TRY(TEMP(c->ctx, f.mark, c->topo->n_vertices));
 	TRY(TEMP(c->ctx, f.queue, c->topo->n_vertices));
 	TRY(TEMP(c->ctx, f.left, c->topo->n_ranks));
+	for (int l = 0; l < c->topo->n_links; l++) {
+		int64_t capacity = c->topo->link[l].capacity;
+		f.room[l] = slot.num > 0 ? (int64_t)((Wide)capacity * slot.den / slot.num) : capacity;
+	}
+	c->unit = c->n_uplinks[0] = c->n_uplinks[1] = 0;
 	for (f.side = UPLINK_OUT; f.side <= UPLINK_IN && *good; f.side++)
 		for (int s = 0; s < c->n_servers && *good; s++)
 			TRY(find_uplinks(&f, s, good));
 	for (int side = 0; side < 2 && *good; side++)
-		for (int s = 0; s < c->n_servers; s++)
+		for (int s = 0; s < c->n_servers; s++) {
+			c->server[s].capacity[side] = 0;
 			for (int i = 0; i < c->server[s].n_uplinks[side]; i++) {
 				struct uplink *uplink = &c->uplink[side][c->server[s].first_uplink[side] + i];
 				uplink->capacity /= c->unit;
 				c->server[s].capacity[side] += uplink->capacity;
 			}
+		}
+	return OK;
+}
+
+Status
+cluster_round_uplinks(Cluster *c, Frac slot, bool *good)
+{
+	*good = true;
+	TRY(find_all_uplinks(c, slot, good));
+	/* In bytes/s, rounded up: no more than a slot in all. */
+	c->unit *= slot.num / slot.den + (slot.num % slot.den > 0);
 	return OK;
 }
 
@@ -457,7 +475,7 @@ cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 	if (!*good)
 		return OK;
 	TRY(join_networks(out));
-	TRY(find_all_uplinks(out, good));
+	TRY(find_all_uplinks(out, FRAC_ZERO, good));
 	return *good ? find_types(out) : OK;
 }
 

@@ -43,6 +43,10 @@ typedef struct {
  * and with an uplink to some network in both directions. Cost: a few small flows for each server. */
 Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
 
+/* Uplinks again, each of a whole number of slots of this rate, bytes/s, and of links likewise, so that ranks share a
+ * NIC by slots. Types stay as they were. *good: each server has some in both directions. */
+Status cluster_round_uplinks(Cluster *c, Frac slot, bool *good);
+
 /* Over the switch of their server. */
 Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
 
