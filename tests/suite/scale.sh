@@ -226,6 +226,9 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
 		--synthetic "$leaves" --without s5/gpu0 -c allgather
 }
+# Where such leaf switches are narrow, what they have is shared likewise.
+within 10 "415 of 416 GPUs at narrow leaf switches, reduce" "8, depth 6" --synthetic \
+	"server:104 gpu:4 switch:300 net:100 leaf:1 oversubscription:4" --without s49/gpu0 -c reduce
 # The NIC of a lost GPU is shared by others, by whole slots of each tree.
 within 10 "1023 of 1024 GPUs and all NICs on rails, broadcast" "32, depth 8" --synthetic \
 	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 rails" --without s13/gpu3 -c broadcast

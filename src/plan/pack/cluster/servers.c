@@ -34,8 +34,22 @@ list_servers(Cluster *c)
 	return OK;
 }
 
+/* A switch with links of a network from ranks, and as much on, or back from there, as these have. */
+static bool
+is_wide_leaf(const Topology *topo, int v)
+{
+	int64_t below = 0, on = 0;
+	bool net = false;
+	for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
+		const Link *link = &topo->link[topo->in[i]];
+		*(link->from < topo->n_ranks ? &below : &on) += link->capacity;
+		net |= link->from < topo->n_ranks && link->class == LINK_NET;
+	}
+	return net && on >= below;
+}
+
 /* The server of each vertex, -1: none. A switch that the file has in no server is in that of the GPUs on it, if these
- * are several of one server, and it is none of the network, as a leaf switch of one server. */
+ * are several of one server; but it is a network, if it is a leaf switch that limits nothing. */
 static Status
 find_homes(Cluster *c)
 {
@@ -45,13 +59,12 @@ find_homes(Cluster *c)
 		int n = 0, home = -1;
 		c->home[v] = topo->vertex[v].node;
 		for (int i = topo->first_in[v]; i < topo->first_in[v + 1]; i++) {
-			const Link *link = &topo->link[topo->in[i]];
-			if (link->from >= topo->n_ranks)
+			int from = topo->link[topo->in[i]].from;
+			if (from >= topo->n_ranks)
 				continue;
-			int node = link->class == LINK_NET ? -1 : topo->vertex[link->from].node;
-			home = n++ == 0 || home == node ? node : -1;
+			home = n++ == 0 || home == topo->vertex[from].node ? topo->vertex[from].node : -1;
 		}
-		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1)
+		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1 && !is_wide_leaf(topo, v))
 			c->home[v] = home;
 	}
 	return OK;
@@ -71,7 +84,7 @@ link_between(const Topology *topo, int from, int to)
 	return -1;
 }
 
-/* Is this the switch of all GPUs of the server? */
+/* Is this the switch of all GPUs of the server, and no leaf switch? */
 static bool
 joins(Cluster *c, const struct cluster_server *server, int sw)
 {
@@ -80,7 +93,7 @@ joins(Cluster *c, const struct cluster_server *server, int sw)
 		int v = c->rank[server->first + i];
 		c->up[v] = link_between(c->topo, v, sw);
 		c->down[v] = link_between(c->topo, sw, v);
-		all = c->up[v] >= 0 && c->down[v] >= 0;
+		all = c->up[v] >= 0 && c->down[v] >= 0 && c->topo->link[c->up[v]].class != LINK_NET;
 	}
 	return all;
 }
