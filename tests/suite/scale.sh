@@ -232,6 +232,8 @@ within 10 "415 of 416 GPUs at narrow leaf switches, reduce" "8, depth 6" --synth
 # The NIC of a lost GPU is shared by others, by whole slots of each tree.
 within 10 "1023 of 1024 GPUs and all NICs on rails, broadcast" "32, depth 8" --synthetic \
 	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 rails" --without s13/gpu3 -c broadcast
+within 10 "1023 of 1024 GPUs and all NICs at narrow leaf switches, broadcast" "32, depth 12" --synthetic \
+	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 leaf:16 oversubscription:2" --without s3/gpu7 -c broadcast
 within 10 "805 of 808 GPUs and all NICs on rails, reduce" "16, depth 7" --synthetic \
 	"server:101 gpu:8 switch:300 nic:8@12.5 pcie:24 rails" --without s13/gpu3,s23/gpu5,s4/gpu5 -c reduce
 # The last server has a leaf switch of its own, which is not the switch of its GPUs.

@@ -181,8 +181,6 @@ plan_rounded(struct rooted *p, Packing **out)
 {
 	Frac rate = FRAC_ZERO, more;
 	bool good;
-	if (*out && !pack_rate(*out, p->coll, p->topo->n_ranks, &rate))
-		return OK;
 	p->loose = 0;
 	p->work = MOST_WORK;
 	for (int tries = 0, n = LEAST_TREES; n <= MOST_TREES && tries < TRIES && frac_cmp(rate, p->bound) < 0; n++) {
@@ -200,23 +198,35 @@ plan_rounded(struct rooted *p, Packing **out)
 	return OK;
 }
 
-/* Where leaf switches have less than such trees need of them, servers of each leaf send in each tree. */
+/* Is it at the bound? rate: its own, or 0 of none. */
+static bool
+reaches(const struct rooted *p, const Packing *pack, Frac *rate)
+{
+	*rate = FRAC_ZERO;
+	return pack && (!pack_rate(pack, p->coll, p->topo->n_ranks, rate) || frac_cmp(*rate, p->bound) >= 0);
+}
+
+/* Where leaf switches have less than such trees need of them, servers of each leaf send in each tree. Where ranks share
+ * NICs, both again. */
 static Status
 plan_leaves(struct rooted *p, Packing **out)
 {
-	Packing *other = NULL;
-	Frac rate = FRAC_ZERO, more;
-	TRY(rooted_find_leaves(p, false));
-	TRY(plan_best(p, out));
-	if (*out && (!pack_rate(*out, p->coll, p->topo->n_ranks, &rate) || frac_cmp(rate, p->bound) >= 0))
-		return OK;
-	TRY(rooted_find_leaves(p, true));
-	if (p->n_leaves > 1)
-		TRY(plan_best(p, &other));
-	if (other && pack_rate(other, p->coll, p->topo->n_ranks, &more) && frac_cmp(more, rate) > 0)
-		*out = other;
-	TRY(rooted_find_leaves(p, false));
-	return ranks_share_nics(&p->c) ? plan_rounded(p, out) : OK;
+	bool shared = ranks_share_nics(&p->c);
+	Packing *other;
+	Frac rate, more;
+	for (int rounded = 0; rounded <= shared; rounded++)
+		for (int apart = 0; apart < 2; apart++) {
+			if (reaches(p, *out, &rate))
+				return OK;
+			TRY(rooted_find_leaves(p, apart));
+			if (apart && p->n_leaves < 2)
+				break;
+			other = NULL;
+			TRY(rounded ? plan_rounded(p, &other) : plan_best(p, &other));
+			reaches(p, other, &more);
+			*out = frac_cmp(more, rate) > 0 ? other : *out;
+		}
+	return OK;
 }
 
 /* ---- paths ---- */
