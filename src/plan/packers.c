@@ -474,21 +474,18 @@ enter_once(Ctx *ctx, const Planning *in, Frac part, bool late, Packing **out)
 	return pack_enter_once(ctx, in->topo, in->ask->coll, in->ask->root, rate, late, true, out);
 }
 
-/* An allreduce by an allgather's trees, turned back, which are less deep; instead of *out, where they are better. */
+/* An allreduce by an allgather's trees, turned back, which are less deep. */
 static Status
-enter_once_turned(Ctx *ctx, const struct portfolio *p, Frac part, Packing **out)
+enter_once_turned(Ctx *ctx, const Planning *in, Frac part, Packing **out)
 {
-	const Planning *in = p->in;
 	Packing *trees = NULL, *less;
 	Frac rate;
 	if (frac_mul(part, (Frac){ 2, 1 }, &rate) && frac_mul(in->bound->rate, rate, &rate))
 		TRY(pack_enter_once_shared(ctx, in->topo, rate, &trees));
-	if (trees) {
-		TRY(pack_shallower(ctx, in->topo, trees, &less));
-		TRY(plan_turn(ctx, in->topo, less ? less : trees, &trees));
-	}
-	*out = plan_better(in, trees, *out, p->work) ? trees : *out;
-	return OK;
+	if (!trees)
+		return OK;
+	TRY(pack_shallower(ctx, in->topo, trees, &less));
+	return plan_turn(ctx, in->topo, less ? less : trees, out);
 }
 
 /* At the bound, or hardly below it: other trees there are much deeper. */
@@ -496,20 +493,15 @@ static Status
 run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 {
 	const Planning *in = p->in;
-	const bool both = in->ask->coll == ALLREDUCE;
-	Frac hardly, simple;
-	if (!frac_sub(FRAC_ONE, HARDLY, &hardly) || !frac_sub(FRAC_ONE, SIMPLE, &simple))
+	Frac hardly;
+	if (!frac_sub(FRAC_ONE, HARDLY, &hardly))
 		return OK;
-	if (both)
-		TRY(enter_once_turned(ctx, p, FRAC_ONE, out));
+	if (in->ask->coll == ALLREDUCE)
+		TRY(enter_once_turned(ctx, in, FRAC_ONE, out));
 	if (!*out)
 		TRY(enter_once(ctx, in, FRAC_ONE, false, out));
-	if (both && plan_is_slow(in, *out, p->work))
-		TRY(enter_once_turned(ctx, p, hardly, out));
 	if (!*out)
 		TRY(enter_once(ctx, in, hardly, true, out));
-	if (both && plan_is_slow(in, *out, p->work))
-		TRY(enter_once_turned(ctx, p, simple, out));
 	p->close |= *out != NULL;
 	return OK;
 }
@@ -536,7 +528,7 @@ run_enter_below(Ctx *ctx, struct portfolio *p, Packing **out)
 		if (!frac_mul(rate, (Frac){ less - 1, less }, &part) || !frac_div(part, in->bound->rate, &part))
 			return OK;
 		if (in->ask->coll == ALLREDUCE)
-			TRY(enter_once_turned(ctx, p, part, out));
+			TRY(enter_once_turned(ctx, in, part, out));
 		if (!*out)
 			TRY(enter_once(ctx, in, part, true, out));
 	}
