@@ -26,7 +26,7 @@ choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, c
 	Packing *more;
 	Frac unused;
 	bool possible;
-	TRY(pack_select(ctx, topo, optimum, *pool, ask, INT_MAX, cells, &possible, few));
+	TRY(pack_select(ctx, topo, optimum, *pool, ask, cells, &possible, few));
 	for (int idle = 0; !*few && possible && idle < 2 && other.variant < VARIANTS && *cells > 0; idle++) {
 		int known = (*pool)->n_trees;
 		if (known >= LIMIT_ILP_TREES)
@@ -37,7 +37,7 @@ choose_whole(Ctx *ctx, const Topology *topo, const Bound *bound, Frac optimum, c
 		if ((*pool)->n_trees == known)
 			continue;
 		idle = -1;
-		TRY(pack_select(ctx, topo, optimum, *pool, ask, INT_MAX, cells, &possible, few));
+		TRY(pack_select(ctx, topo, optimum, *pool, ask, cells, &possible, few));
 	}
 	return OK;
 }

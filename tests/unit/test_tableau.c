@@ -116,9 +116,9 @@ run_program(Ctx *ctx, int *wrong, int *fewer)
 		}
 		*wrong += !tableau_solve(&t, &steps) || not_a_vertex(&t) || not_optimal(&t);
 		int before = columns_above(&t);
-		*wrong += !tableau_thin(&t, 8) || not_a_vertex(&t) || columns_above(&t) > before;
+		*wrong += !tableau_thin(&t) || not_a_vertex(&t) || columns_above(&t) > before;
 		*fewer += columns_above(&t) < before;
-		tableau_stir(&t, 5, (uint64_t)round);
+		tableau_stir(&t, (uint64_t)round);
 		*wrong += not_a_vertex(&t);
 	}
 	return OK;

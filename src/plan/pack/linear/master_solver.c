@@ -217,10 +217,9 @@ solve_tableau(struct master *m)
 Status
 master_thin(struct master *m, int round)
 {
-	enum { SIDEWAYS = 8, STEPS = 5 };
 	if (round > 0)
-		tableau_stir(m->tableau, STEPS, (uint64_t)round);
-	m->solved = tableau_thin(m->tableau, SIDEWAYS);
+		tableau_stir(m->tableau, (uint64_t)round);
+	m->solved = tableau_thin(m->tableau);
 	if (m->solved)
 		read_basis(m);
 	return OK;

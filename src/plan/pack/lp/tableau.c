@@ -382,10 +382,11 @@ columns_more(const Tableau *t, int *leave)
 }
 
 void
-tableau_stir(Tableau *t, int steps, uint64_t seed)
+tableau_stir(Tableau *t, uint64_t seed)
 {
+	enum { STEPS = 5 };
 	int n = t->n - t->m - 1;
-	for (int i = 0; i < steps; i++) {
+	for (int i = 0; i < STEPS; i++) {
 		int first = (int)(hash_unit(seed, (uint64_t)i) * n), leave = -1;
 		for (int k = 0; k < n && leave < 0; k++) {
 			int v = t->m + 1 + (first + k) % n;
@@ -400,10 +401,10 @@ tableau_stir(Tableau *t, int steps, uint64_t seed)
 }
 
 bool
-tableau_thin(Tableau *t, int sideways)
+tableau_thin(Tableau *t)
 {
-	enum { AGE = 8 };	/* steps after which a column may come back */
-	int steps = AGE, idle = 0, other = -1, v = t->m;
+	enum { AGE = 8, SIDEWAYS = 8 };	/* steps after which a column may come back; to neighbours with as many */
+	int steps = AGE, sideways = SIDEWAYS, idle = 0, other = -1, v = t->m;
 	drive_out(t);
 	memset(t->left, 0, (size_t)t->n * sizeof *t->left);
 	while (idle <= t->n) {

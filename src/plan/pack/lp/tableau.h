@@ -50,12 +50,12 @@ bool tableau_raise(Tableau *t, double floor);
 bool tableau_solve(Tableau *t, int *steps);
 
 /* From an optimal basis to another vertex, of any cost, where fewer columns besides column 0 are above their floor:
- * along edges of the polyhedron, to neighbours with fewer, or, `sideways` times at most, with as many.
+ * along edges of the polyhedron, to neighbours with fewer, or, a few times, with as many.
  * False: doubles are not accurate enough. */
-bool tableau_thin(Tableau *t, int sideways);
+bool tableau_thin(Tableau *t);
 
-/* To another vertex, by a number of steps along edges that `seed` chooses. */
-void tableau_stir(Tableau *t, int steps, uint64_t seed);
+/* To another vertex, by a few steps along edges that `seed` chooses. */
+void tableau_stir(Tableau *t, uint64_t seed);
 
 /* Of the current basis. Prices: of the last tableau_solve. */
 bool tableau_is_basic(const Tableau *t, int variable);

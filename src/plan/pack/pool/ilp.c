@@ -17,6 +17,7 @@
 #include "plan/pack/pool/pool.h"
 #include "plan/pack/pool/rows.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -304,7 +305,7 @@ try_unit(struct ilp *p, Frac base, int parts, Packing **out, bool *fine)
 	p->need = frac_floor_div(p->target, p->unit);
 	if (!frac_mul(p->unit, (Frac){ p->need, 1 }, &reached) || frac_cmp(reached, p->target) < 0)
 		p->need++;
-	if (p->need > p->most || p->most < 1 || (parts == 1 && p->need > p->most_trees))
+	if (p->need > p->most || p->most < 1)
 		return OK;
 	TRY(make_choices(p, parts == 1));
 	if (p->n_choices > 0)
@@ -338,14 +339,14 @@ ilp_new(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const
 }
 
 Status
-pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
-    int64_t *cells, bool *possible, Packing **out)
+pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
+    bool *possible, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct ilp p;
 	Packing *few = NULL;
 	bool fine;
-	TRY(ilp_new(ctx, topo, optimum, pack, ask, most_trees, cells, &p));
+	TRY(ilp_new(ctx, topo, optimum, pack, ask, INT_MAX, cells, &p));
 	TRY(try_unit(&p, (Frac){ topo_link_unit(topo), 1 }, 1, &few, &fine));
 	*possible = fine && p.need <= p.most;
 	arena_release(&ctx->scratch, mark);

@@ -21,12 +21,12 @@ Status pack_pool(Ctx *ctx, const Packing *a, const Packing *b, Packing **out);
 /* Fewer trees for (nearly) the same rate, by integer programs over the trees of `pack` (Blink 3.2.1). pack_select
  * takes each tree once or not at all, at the rate of one physical link; pack_minimise takes finer units of rate.
  * optimum: of packing such trees, bytes/s; no less than it.
- * most_trees: that are of use.  *cells: what is left of LIMIT_ILP_CELLS; less when they return.
+ * most_trees: that are of use. *cells: what is left of LIMIT_ILP_CELLS; less when they return.
  * *possible: some number of whole links is within tolerance of the optimum.
  * *out: within ask->tolerance of the optimum, with the fewest trees that branch and bound finds in LIMIT_ILP_NODES;
  * NULL where it finds none, and where no cells are left. Fails: NO_MEMORY if GLPK does. */
-Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
-    int64_t *cells, bool *possible, Packing **out);
+Status pack_select(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int64_t *cells,
+    bool *possible, Packing **out);
 Status pack_minimise(Ctx *ctx, const Topology *topo, Frac optimum, const Packing *pack, const Ask *ask, int most_trees,
     int64_t *cells, Packing **out);
 
