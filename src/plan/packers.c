@@ -498,7 +498,7 @@ run_enter_once(Ctx *ctx, struct portfolio *p, Packing **out)
 		return OK;
 	if (in->ask->coll == ALLREDUCE)
 		TRY(enter_once_turned(ctx, in, FRAC_ONE, out));
-	if (!*out)
+	else
 		TRY(enter_once(ctx, in, FRAC_ONE, false, out));
 	if (!*out)
 		TRY(enter_once(ctx, in, hardly, true, out));
