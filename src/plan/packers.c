@@ -431,10 +431,35 @@ serves_homes(const struct portfolio *p)
 	return is_large(in) && !topo_active(in->topo) && in->ask->tolerance.num == 0
 	    && in->topo->n_nodes == in->topo->n_ranks && work_homes(in) < work_program(in)
 	    && (in->ask->coll == ALLGATHER || in->ask->coll == REDUCESCATTER
-	    || (in->ask->coll == ALLREDUCE && !is_direct(in)));
+	    || (!is_direct(in) && (in->ask->coll == ALLREDUCE || is_large_rooted(in))));
 }
 
-/* An allreduce has the trees of an allgather that is twice as fast, turned back. */
+/* The best of some numbers of trees of one rate. An allreduce has each of them in both directions, from any rank: each
+ * enters all other homes, as a broadcast's do, so that it has no more than these. */
+static Status
+find_few_homes(Ctx *ctx, const struct portfolio *p, Packing **out)
+{
+	static const int n_trees[] = { 8, 16, 32 };
+	const Planning *in = p->in;
+	const bool both = in->ask->coll == ALLREDUCE;
+	Bound bound = *in->bound;
+	Symmetry *none;
+	if (both) {
+		TRY(topo_symmetry(ctx, in->topo, -1, SYMMETRY_NONE, &none));
+		TRY(bound_compute(ctx, in->topo, none, BROADCAST, 0, &bound));
+	}
+	for (size_t i = 0; i < sizeof n_trees / sizeof *n_trees; i++) {
+		Packing *trees = NULL;
+		TRY(pack_by_homes_few(ctx, in->topo, in->ask->coll == REDUCE, both ? -1 : in->ask->root, bound.rate,
+		    n_trees[i], &trees));
+		if (trees && both)
+			TRY(plan_turn(ctx, in->topo, trees, &trees));
+		*out = plan_better(in, trees, *out, p->work) ? trees : *out;
+	}
+	return OK;
+}
+
+/* An allreduce has the trees of an allgather that is twice as fast, turned back, where they are not too many. */
 static Status
 run_homes(Ctx *ctx, struct portfolio *p, Packing **out)
 {
@@ -443,6 +468,8 @@ run_homes(Ctx *ctx, struct portfolio *p, Packing **out)
 	const bool both = in->ask->coll == ALLREDUCE;
 	Packing *trees = NULL;
 	Frac rate;
+	if (is_large_rooted(in) || (both && (int64_t)n * n > LIMIT_TREE_EDGES / 2))
+		return find_few_homes(ctx, p, out);
 	if (frac_mul(in->bound->rate, (Frac){ both ? 2 : 1, n }, &rate))
 		TRY(pack_by_homes(ctx, in->topo, both ? ALLGATHER : in->ask->coll, rate, true, &trees));
 	if (!both || !trees)
@@ -623,8 +650,8 @@ static const struct packer packers[] = {
 	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_rooted, 0, run_rooted },
 	{ "unequal servers", "unequal.c", serves_unequal, work_unequal, OVER_SERVERS, run_unequal },
 	{ "places", "few_trees.c", serves_places, work_edges, OVER_SERVERS, run_places },
-	{ "greedy", "greedy.c", serves_greedy, work_edges, REFINES, run_greedy },
 	{ "homes entered once", "by_homes.c", serves_homes, work_homes, ENDS, run_homes },
+	{ "greedy", "greedy.c", serves_greedy, work_edges, REFINES, run_greedy },
 	{ "servers entered once", "enter_once.c", serves_enter_once, work_entries, ENDS, run_enter_once },
 	{ "servers entered once, below the bound", "enter_once.c", serves_enter_below, work_entries, OVER_SERVERS,
 	    run_enter_below },

@@ -266,6 +266,17 @@ within 10 "160 GPUs that share NICs, broadcast" "14, depth 6" --synthetic \
 # One GPU lost from networks of switches: homes of GPUs have as many hops as these can send.
 within 10 "511 of 512 GPUs at a fat tree, allgather" "511, depth 3" \
 	--synthetic "fattree:8x8x8@25 oversubscription:2" --without s5/gpu0 -c allgather
+# Where switches have less above than below, few GPUs send in each tree, to many.
+within 10 "574 of 576 GPUs at a tapered fat tree, broadcast" "8, depth 7" \
+	--synthetic "fattree:6x8x12@25 oversubscription:4" --without s5/gpu0,s77/gpu0 -c broadcast
+within 10 "285 of 288 GPUs at a tapered fat tree, reduce" "16, depth 7" \
+	--synthetic "fattree:6x4x12@25 oversubscription:4" --without s5/gpu0,s77/gpu0,s99/gpu0 -c reduce
+within 10 "287 of 288 GPUs at a tapered fat tree, reducescatter" "287, depth 5" \
+	--synthetic "fattree:6x6x8@25 oversubscription:4" --without s3/gpu0 -c reducescatter
+ratio=0.999 within 10 "1535 of 1536 GPUs at a tapered fat tree, allreduce" "16, depth 10" \
+	--synthetic "fattree:12x16x8@25 oversubscription:3" --without s5/gpu0 -c allreduce
+[ ! "$full" ] || ratio=0.999 within 20 "2047 of 2048 GPUs at a tapered fat tree, allreduce" "8, depth 12" \
+	--synthetic "fattree:2x32x32@25 oversubscription:4" --without s5/gpu0 -c allreduce
 within 10 "511 of 512 GPUs of a HammingMesh, reducescatter" "511, depth 5" \
 	--synthetic "hammingmesh:2x2x8x16@25" --without s5/gpu0 -c reducescatter
 within 10 "511 of 512 GPUs of a torus that is open in two dimensions, allgather" "518, depth 18" \
@@ -292,7 +303,7 @@ within 10 "127 of 128 GPUs at a fat tree, allgather" "127, depth 3" \
 	--synthetic "fattree:8x4x4@25 oversubscription:2" --without s5/gpu0 -c allgather
 within 10 "143 of 144 GPUs at a dragonfly, allgather" "143, depth 3" \
 	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allgather
-within 10 "144 GPUs at a dragonfly, broadcast" "2, depth 9" --synthetic "dragonfly:4x4x2@25 groups:9" -c broadcast
+within 10 "144 GPUs at a dragonfly, broadcast" "8, depth 7" --synthetic "dragonfly:4x4x2@25 groups:9" -c broadcast
 # An allreduce by an allgather's trees is less deep than trees of its own.
 within 10 "143 of 144 GPUs at a dragonfly, allreduce" "143, depth 6" \
 	--synthetic "dragonfly:4x4x2@25 groups:9" --without s5/gpu0 -c allreduce

@@ -1,5 +1,5 @@
-/* Allgather or reducescatter over networks in which ranks have a link each to a switch, as fat trees and dragonflies,
- * or links to others and to switches, as a HammingMesh: trees that enter each home of ranks once (home_network.h).
+/* Collectives over networks in which ranks have a link each to a switch, as fat trees and dragonflies, or links to
+ * others and to switches, as a HammingMesh: trees that enter each home of ranks once (home_network.h).
  *
  *     leaf 0: ranks 0, 1, 2    leaf 1: ranks 3, 4, 5    leaf 2: ranks 6, 7     each tree enters each leaf by one rank
  *
@@ -8,7 +8,10 @@
  * First each tree is one of shortest ways over homes, by routes with most room. Then homes that are entered over a
  * link, or from a home, that has too many are entered from others that have room: whole trees, then parts of a few,
  * where a block is m parts so that what links have for it are whole numbers. Then each home chooses ranks: of its own
- * roots first, of others the rank that can send most still, and one more where that one can't send all. */
+ * roots first, of others the rank that can send most still, and one more where that one can't send all.
+ *
+ * Where that leaves deep trees, and for a few trees of one rate, as those of a broadcast, the first trees are others:
+ * few homes send to many, other ones in each tree (by_homes_split.c). */
 #include "plan/pack/cluster/by_homes_ranks.h"
 #include "plan/pack/cluster/cluster.h"
 
@@ -20,6 +23,8 @@ enum {
 	MOST_PARTS = 720,	/* m, where trees are listed */
 	MOST_CELLS = 3 << 23,	/* trees times homes */
 	AHEAD = 4,		/* trees by which links into homes may be used faster than in the mean */
+	MOST_LOOKS = 1 << 28,	/* at routes, for chains of moves; */
+	FEW_LOOKS = 1 << 26,	/* of a few trees, of which there are some numbers */
 	MOST_LIFTS = 8,
 	MORE_HOPS = 1		/* than the least depth of all trees */
 };
@@ -57,19 +62,19 @@ set_rooms(struct by_homes *s, Frac rate, bool *good)
 {
 	const HomeNetwork *net = &s->net;
 	const Topology *topo = net->topo;
-	const int64_t block = s->m, n = topo->n_ranks;
+	const int64_t block = s->m, n = topo->n_ranks, own = s->n_blocks > 1;
 	*good = true;
 	for (int l = 0; l < topo->n_links; l++)
 		s->all[l] = s->room[l] = parts_in(topo->link[l].capacity, rate, s->m);
 	for (int h = 0; h < net->n_homes; h++) {
 		int64_t ranks = net->first[h + 1] - net->first[h];
-		s->sends[h] = net->vertex[h] < topo->n_ranks ? INT64_MAX / 2 : -n * block * (ranks - 1);
+		s->sends[h] = net->vertex[h] < topo->n_ranks ? INT64_MAX / 2 : -s->n_blocks * block * (ranks - 1);
 	}
 	for (int r = 0; r < n; r++)
 		if (net->out[r] >= 0) {
 			s->left[r] = s->all[net->out[r]];
 			s->sends[net->of[r]] += s->left[r];
-			*good &= s->all[net->in[r]] >= (n - 1) * block;
+			*good &= s->all[net->in[r]] >= (s->n_blocks - own) * block;
 		}
 	for (int h = 0; h < net->n_homes; h++)
 		s->all_sends[h] = s->sends[h];
@@ -271,17 +276,26 @@ level(struct by_homes *s, bool *good)
 	return OK;
 }
 
+static void
+lift(struct by_homes *s)
+{
+	for (int i = 0; i < MOST_LIFTS && by_homes_lift(s, s->farthest + MORE_HOPS); i++)
+		;
+}
+
 /* ---- all of it ---- */
 
+/* n_few: trees, each a part of one block; 0: whole blocks of each rank. */
 static Status
-new_trees(struct by_homes *s, Frac rate, bool listed, bool *good)
+new_trees(struct by_homes *s, Frac rate, bool listed, int n_few, bool *good)
 {
 	const HomeNetwork *net = &s->net;
 	int n = net->topo->n_ranks, edges = listed ? LIMIT_TREE_EDGES : LIMIT_IN_LINKS;
-	s->m = count_parts(net->topo, rate, listed ? MOST_PARTS : LIMIT_IN_TREES);
+	s->m = n_few ? n_few : count_parts(net->topo, rate, listed ? MOST_PARTS : LIMIT_IN_TREES);
+	s->n_blocks = n_few ? 1 : n;
 	s->most = MOST_CELLS / net->n_homes;
 	s->most = edges / n < s->most ? edges / n : s->most;
-	*good = n <= s->most;
+	*good = (n_few ? n_few : n) <= s->most;
 	if (!*good)
 		return OK;
 	TRY(TEMP(s->ctx, s->tree, s->most));
@@ -313,26 +327,100 @@ sort_trees(struct by_homes *s)
 	return OK;
 }
 
+/* Roots of a few trees are at homes far from each other. */
+static Status
+add_few(struct by_homes *s, int n, int root)
+{
+	const HomeNetwork *net = &s->net;
+	int stride = find_stride(net->n_homes);
+	struct home_tree *tree;
+	for (int t = 0; t < n; t++) {
+		int h = (int)((int64_t)t * stride % net->n_homes), ranks = net->first[h + 1] - net->first[h];
+		int rank = net->member[net->first[h] + t / net->n_homes % ranks];
+		TRY(new_tree(s, root >= 0 ? root : rank, 1, &tree));
+	}
+	return OK;
+}
+
+/* Trees of few that send to many instead of shortest ways: where these find no room, or are deeper. */
+static Status
+split_again(struct by_homes *s, Frac rate, bool *good)
+{
+	const HomeNetwork *net = &s->net;
+	struct home_tree *first = s->tree, *tree;
+	int n_first = s->n_trees, n = net->topo->n_ranks, depth = *good ? by_homes_depth(s) : INT_MAX;
+	bool again;
+	TRY(TEMP(s->ctx, s->tree, s->most));
+	set_rooms(s, rate, &again);
+	s->n_trees = 0;
+	for (int t = 0; t < n; t++)
+		TRY(new_tree(s, first[t].root, s->m, &tree));
+	TRY(by_homes_split(s, &again));
+	if (again)
+		TRY(level(s, &again));
+	if (again)
+		lift(s);
+	if (!again || by_homes_depth(s) >= depth) {
+		s->tree = first;
+		s->n_trees = n_first;
+		return OK;
+	}
+	*good = true;
+	return OK;
+}
+
+static Status
+shape(struct by_homes *s, Frac rate, bool *good)
+{
+	TRY(level(s, good));
+	if (*good)
+		lift(s);
+	if (!*good || by_homes_depth(s) > s->farthest + MORE_HOPS + 1)
+		TRY(split_again(s, rate, good));
+	return OK;
+}
+
 Status
 pack_by_homes(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, Packing **out)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	struct by_homes s = { .ctx = ctx };
+	struct by_homes s = { .ctx = ctx, .most_looks = MOST_LOOKS };
 	bool good = false;
 	*out = NULL;
 	if (!topo->route && topo->n_ranks <= LIMIT_PAIR_RANKS)
-		TRY(home_network(ctx, topo, coll == REDUCESCATTER, &s.net, &good));
+		TRY(home_network(ctx, topo, coll == REDUCESCATTER, topo->n_ranks, &s.net, &good));
 	if (good)
-		TRY(new_trees(&s, rate, listed, &good));
+		TRY(new_trees(&s, rate, listed, 0, &good));
 	if (good)
 		TRY(first_trees(&s, &good));
 	if (good)
-		TRY(level(&s, &good));
+		TRY(shape(&s, rate, &good));
 	if (good) {
-		for (int i = 0; i < MOST_LIFTS && by_homes_lift(&s, s.farthest + MORE_HOPS); i++)
-			;
 		TRY(sort_trees(&s));
 		TRY(listed ? by_homes_list(&s, rate, out) : by_homes_number(&s, out));
+	}
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
+Status
+pack_by_homes_few(Ctx *ctx, const Topology *topo, bool into, int root, Frac rate, int n_trees, Packing **out)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct by_homes s = { .ctx = ctx, .most_looks = FEW_LOOKS };
+	bool good = false;
+	*out = NULL;
+	if (!topo->route && topo->n_ranks <= LIMIT_PAIR_RANKS)
+		TRY(home_network(ctx, topo, into, n_trees, &s.net, &good));
+	if (good)
+		TRY(new_trees(&s, rate, true, n_trees, &good));
+	if (good) {
+		TRY(add_few(&s, n_trees, root));
+		TRY(by_homes_split(&s, &good));
+	}
+	if (good && by_homes_move(&s, 1)) {
+		lift(&s);
+		TRY(by_homes_list(&s, rate, out));
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;

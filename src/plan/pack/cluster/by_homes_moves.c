@@ -5,7 +5,6 @@
 
 enum {
 	MOST_SWEEPS = 64,
-	MOST_LOOKS = 1 << 28,	/* at routes, for chains of moves */
 	MOST_FAILED = 3		/* chains of moves, one after the other, that are not found or in their own way */
 };
 
@@ -238,7 +237,7 @@ move_chain(struct by_homes *s, int x, int weight)
 	s->turn += 7;
 	s->step[x] = (struct home_step){ s->mark, -1, 0, 0, 0, 0 };
 	s->line[n++] = x;
-	for (int head = 0; head < n && end < 0 && s->looks < MOST_LOOKS; head++)
+	for (int head = 0; head < n && end < 0 && s->looks < s->most_looks; head++)
 		n = look_from(s, s->line[head], weight, n, &end);
 	if (end < 0)
 		return false;
@@ -257,7 +256,7 @@ by_homes_move(struct by_homes *s, int weight)
 	for (int i = 0; i < MOST_SWEEPS && sweep(s) > 0; i++)
 		;
 	for (int x = 0; x < n && !s->ctx->late; x++) {
-		for (int failed = 0; left_of(s, x) < 0 && s->looks < MOST_LOOKS && failed < MOST_FAILED;)
+		for (int failed = 0; left_of(s, x) < 0 && s->looks < s->most_looks && failed < MOST_FAILED;)
 			failed += !move_chain(s, x, weight);
 		good &= left_of(s, x) >= 0;
 	}
@@ -288,6 +287,18 @@ measure(struct by_homes *s, const struct home_tree *tree)
 			s->depth[h] = s->depth[s->queue[head]] + 1;
 			s->queue[n++] = h;
 		}
+}
+
+int
+by_homes_depth(struct by_homes *s)
+{
+	int most = 0;
+	for (int t = 0; t < s->n_trees; t++) {
+		measure(s, &s->tree[t]);
+		int depth = s->depth[s->queue[s->net.n_homes - 1]];
+		most = depth > most ? depth : most;
+	}
+	return most;
 }
 
 /* Another route into home h with room, from a home that is at most `depth` deep: the least deep one; -1: none. */

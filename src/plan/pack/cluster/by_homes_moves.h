@@ -26,6 +26,7 @@ struct by_homes {
 	Ctx *ctx;
 	HomeNetwork net;
 	int m;			/* parts of a block */
+	int n_blocks;		/* that each rank receives: of all ranks, or one, of which each tree has a part */
 	int64_t *room, *all;	/* of each link between homes: parts left, below 0: too many; of all */
 	int64_t *sends, *all_sends;	/* likewise, of each home: what its ranks can send to other homes */
 	int64_t *left;		/* of each rank at a switch: parts that it can send */
@@ -43,7 +44,7 @@ struct by_homes {
 	int *first_user, *user, *into;
 	struct home_step *step, last;
 	int *line, mark, turn;
-	int64_t looks;
+	int64_t looks, most_looks;	/* at routes, for these */
 };
 
 /* Adds this many parts to the loads of a route: of its links, and of what its home sends. */
@@ -61,6 +62,13 @@ Status by_homes_users(struct by_homes *s);
 
 /* Single moves, then chains of trees of this weight. Returns whether nothing has too many. */
 bool by_homes_move(struct by_homes *s, int weight);
+
+/* Trees of which few homes send to many, other homes in each (by_homes_split.c). After by_homes_users.
+ * *good: all homes are reached in time; routes may have too many. */
+Status by_homes_split(struct by_homes *s, bool *good);
+
+/* The most homes in a row, from a root. */
+int by_homes_depth(struct by_homes *s);
 
 /* Homes deeper than `most` are entered from higher ones, as far as these have room. Returns whether any was. */
 bool by_homes_lift(struct by_homes *s, int most);

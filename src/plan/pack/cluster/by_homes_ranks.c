@@ -12,6 +12,7 @@ struct ranks {
 	/* Of one tree: homes that each home sends to: next home of the same parent, or -1 */
 	int *first, *next;
 	int *order;		/* work space: members */
+	int64_t *own;		/* of each rank: parts of trees to come of which it is the root */
 };
 
 static int *
@@ -89,6 +90,18 @@ choose_ranks(struct ranks *k, int t, int h, int first)
 	}
 }
 
+/* Likewise, where the root has the data: each of its trees has its part of what it can send. */
+static void
+choose_own(struct ranks *k, int t, int h, int root)
+{
+	int64_t weight = k->s->tree[t].weight, *left = &k->s->left[root];
+	int64_t later = *left - *left / (k->own[root] / weight);
+	*left -= later;
+	choose_ranks(k, t, h, root);
+	*left += later;
+	k->own[root] -= weight;
+}
+
 /* Homes that each home of a tree sends to. */
 static void
 list_children(struct ranks *k, int t)
@@ -113,14 +126,16 @@ choose_all(struct by_homes *s, struct ranks *k)
 	TRY(TEMP_EACH(s->ctx, (size_t)s->n_trees * (size_t)k->n_homes, k->entry, k->sender));
 	if (k->n_homes < k->n)
 		TRY(TEMP(s->ctx, k->parent, (size_t)s->n_trees * (size_t)k->n));
-	TRY(TEMP_EACH(s->ctx, k->n, k->first, k->next, k->order));
+	TRY(TEMP_EACH(s->ctx, k->n, k->first, k->next, k->order, k->own));
+	for (int t = 0; t < s->n_trees; t++)
+		k->own[s->tree[t].root] += s->tree[t].weight;
 	for (int own = 1; own >= 0; own--)
 		for (int t = 0; t < s->n_trees; t++) {
 			int root = s->tree[t].root, home = net->of[root];
 			list_children(k, t);
 			*sender_at(k, t, home) = -1;
 			if (own)
-				choose_ranks(k, t, home, root);
+				choose_own(k, t, home, root);
 			for (int h = 0; h < k->n_homes && !own; h++)
 				if (h != home)
 					choose_ranks(k, t, h, -1);
@@ -189,7 +204,7 @@ by_homes_list(struct by_homes *s, Frac rate, Packing **out)
 	TRY(choose_all(s, &k));
 	TRY(TEMP(s->ctx, edge, k.n));
 	TRY(TEMP(s->ctx, load, s->net.topo->n_links));
-	TRY(pack_new(s->ctx, (size_t)s->n_trees, true, &pack));
+	TRY(pack_new(s->ctx, (size_t)s->n_trees, s->n_blocks > 1, &pack));
 	if (!frac_mul(rate, (Frac){ 1, s->m }, &pack->unit))
 		return OK;
 	for (int t = 0; t < s->n_trees; t++) {
@@ -199,7 +214,8 @@ by_homes_list(struct by_homes *s, Frac rate, Packing **out)
 			if (n > 0)
 				TRY(make_edge(&k, from, r, link, n, &edge[n_edges++]));
 		}
-		pack->demand[t] = s->tree[t].root;
+		if (s->n_blocks > 1)
+			pack->demand[t] = s->tree[t].root;
 		pack->weight[t] = s->tree[t].weight;
 		TRY(tree_arrange(s->ctx, k.n, s->net.into ? REDUCE : BROADCAST, s->tree[t].root, edge, NULL, n_edges,
 		    &pack->tree[pack->n_trees++]));

@@ -72,6 +72,10 @@ Status pack_enter_once_levels(Ctx *ctx, const Topology *topo, Collective coll, b
  * Cost: for each root a look at all routes from switch to switch, and at trees that have too many, some times. */
 Status pack_by_homes(Ctx *ctx, const Topology *topo, Collective coll, Frac rate, bool listed, Packing **out);
 
+/* A few trees of equal rate over such networks, of one root, or with -1 of any, that are `rate` together. into: data
+ * flow to the roots. *out: as above. */
+Status pack_by_homes_few(Ctx *ctx, const Topology *topo, bool into, int root, Frac rate, int n_trees, Packing **out);
+
 /* Allreduce over a cluster, each server of which has a switch of its own, with at most ask->max_trees trees (0: any
  * number), or trees of ask->max_depth: the highest rate of those of one or two rates with few hubs (few_trees.c).
  * *out: NULL where the machine is another one, or none are found; depth may be larger than ask->max_depth.

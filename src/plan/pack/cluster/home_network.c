@@ -6,10 +6,11 @@
 enum {
 	MOST_LINKS = 8,		/* of a route */
 	MOST_WAYS = 1 << 14,	/* begun at one home */
-	MOST_ROUTES = 1 << 20
+	MOST_ROUTES = 1 << 20,
+	MOST_ROUTE_LINKS = 4 * MOST_ROUTES
 };
 
-/* Each rank looks at each route: seconds; and where there are no fewer routes, most of a minute. */
+/* Each tree looks at each route: seconds; and where there are no fewer routes, most of a minute. */
 #define MOST_LOOKS (INT64_C(1) << 30)
 #define LAST_LOOKS (INT64_C(3) << 30)
 
@@ -157,10 +158,10 @@ find_routes(struct search *s)
 }
 
 Status
-home_network(Ctx *ctx, const Topology *topo, bool into, HomeNetwork *out, bool *is_one)
+home_network(Ctx *ctx, const Topology *topo, bool into, int n_trees, HomeNetwork *out, bool *is_one)
 {
 	HomeNetwork net = { .topo = topo, .into = into };
-	struct search s = { .net = &net, .room_routes = MOST_ROUTES, .room_links = 2 * MOST_ROUTES };
+	struct search s = { .net = &net, .room_routes = MOST_ROUTES, .room_links = MOST_ROUTE_LINKS };
 	int *number;
 	*is_one = false;
 	TRY(TEMP_EACH(ctx, topo->n_vertices, number, s.level, s.seen));
@@ -172,7 +173,7 @@ home_network(Ctx *ctx, const Topology *topo, bool into, HomeNetwork *out, bool *
 	do {
 		s.full = false;
 		find_routes(&s);
-		s.full |= (int64_t)net.n_routes * topo->n_ranks > (s.choice == NEXT ? LAST_LOOKS : MOST_LOOKS);
+		s.full |= (int64_t)net.n_routes * n_trees > (s.choice == NEXT ? LAST_LOOKS : MOST_LOOKS);
 	} while (s.full && ++s.choice < N_CHOICES);
 	if (s.full)
 		return OK;

@@ -25,8 +25,8 @@ typedef struct {
 
 /* A rank whose links lead to one switch alone, one there and one back, is at home there, together with all such ranks;
  * any other is a home itself. *is_one: there are several homes, each rank can be reached, and there are not too many
- * routes; else nothing is in *out. In the scratch arena. Cost: links of the routes. */
-Status home_network(Ctx *ctx, const Topology *topo, bool into, HomeNetwork *out, bool *is_one);
+ * routes for so many trees; else nothing is in *out. In the scratch arena. Cost: links of the routes. */
+Status home_network(Ctx *ctx, const Topology *topo, bool into, int n_trees, HomeNetwork *out, bool *is_one);
 
 static inline int
 home_tail(const HomeNetwork *net, int l)
