@@ -242,6 +242,15 @@ for case in "reduce:14, depth 6" "allreduce:162, depth 6" "allgather:162, depth 
 	IFS=: read -r c trees <<<"$case"
 	within 10 "9 servers of 18 at 5 leaf switches, $c" "$trees" --synthetic "$leaves" -c "$c"
 done
+# Leaf switches that are as wide as what is below them are planned as one network, as if there were none.
+for leaf in "" leaf:2; do
+	ratio=0.999997 within 10 "251 of 252 GPUs of 7 racks, allreduce, ${leaf:-one switch}" "432, depth 6" \
+		--synthetic "server:7 gpu:36 switch:900 net:50 $leaf" --without s0/gpu5 -c allreduce
+done
+# Those without room for the hops between servers are seen before a search.
+"$blinkc" -v --synthetic "server:12 gpu:8 switch:450 net:50 leaf:3 oversubscription:6" --without s0/gpu5 -o /dev/null \
+	2>"$work/err"
+expect "leaf switches without room for trees of one hop" grep -q "^packer unequal servers: no trees" "$work/err"
 # What GPUs of a server that lost a NIC receive together is less than a cut around one of them says.
 within 10 "222 GPUs of 28 servers less a NIC, allgather" "447, depth 3" --synthetic \
 	"server:28 gpu:8 switch:150 nic:8@25 pcie:48" --without nic:s3/nic2,s0/gpu3,s7/gpu1 -c allgather

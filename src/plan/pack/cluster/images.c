@@ -100,9 +100,8 @@ static const struct uplink *
 between(const struct images *s, int out, int in)
 {
 	const Cluster *c = &s->c;
-	int a = c->uplink[s->out][out].network, b = c->uplink[s->in][in].network;
-	int from = s->out == UPLINK_OUT ? a : b, to = s->out == UPLINK_OUT ? b : a;
-	return &c->between[(size_t)from * (size_t)c->n_networks + (size_t)to];
+	const struct uplink *a = &c->uplink[s->out][out], *b = &c->uplink[s->in][in];
+	return s->out == UPLINK_OUT ? cluster_between(c, a, b) : cluster_between(c, b, a);
 }
 
 static void

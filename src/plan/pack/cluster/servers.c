@@ -133,13 +133,14 @@ find_networks(Cluster *c)
 			joined = c->home[topo->link[topo->in[i]].from] >= 0;
 		if (v < topo->n_ranks || c->home[v] >= 0 || !joined)
 			continue;
-		c->network_of[v] = c->n_networks;
-		c->network[c->n_networks++] = v;
+		c->network_of[v] = c->n_ends;
+		c->network[c->n_ends++] = v;
 	}
+	c->n_networks = c->n_ends;
 	return OK;
 }
 
-/* From one network to all others. by: work space of n_vertices. */
+/* From one switch of a network to all others. by: work space of n_vertices. */
 static Status
 find_routes(Cluster *c, int from, int *by, int *queue)
 {
@@ -155,8 +156,8 @@ find_routes(Cluster *c, int from, int *by, int *queue)
 			by[w] = l;
 			queue[n++] = w;
 		}
-	for (int k = 0; k < c->n_networks; k++) {
-		struct uplink *uplink = &c->between[(size_t)from * (size_t)c->n_networks + (size_t)k];
+	for (int k = 0; k < c->n_ends; k++) {
+		struct uplink *uplink = &c->between[(size_t)from * (size_t)c->n_ends + (size_t)k];
 		int w = c->network[k];
 		uplink->n = w == start || by[w] >= 0 ? 0 : -1;
 		for (; w != start && uplink->n >= 0; w = topo->link[by[w]].from)
@@ -175,10 +176,10 @@ static Status
 join_networks(Cluster *c)
 {
 	int *by, *queue;
-	TRY(TEMP(c->ctx, c->between, (size_t)c->n_networks * (size_t)c->n_networks));
+	TRY(TEMP(c->ctx, c->between, (size_t)c->n_ends * (size_t)c->n_ends));
 	TRY(TEMP(c->ctx, by, c->topo->n_vertices));
 	TRY(TEMP(c->ctx, queue, c->topo->n_vertices));
-	for (int k = 0; k < c->n_networks; k++)
+	for (int k = 0; k < c->n_ends; k++)
 		TRY(find_routes(c, k, by, queue));
 	return OK;
 }
@@ -356,8 +357,8 @@ add_uplink(struct flow *f, int g, const int *link, int n, int64_t capacity)
 	struct uplink *uplink;
 	TRY(GROW_TEMP(c->ctx, c->uplink[f->side], c->n_uplinks[f->side], c->room[f->side]));
 	uplink = &c->uplink[f->side][c->n_uplinks[f->side]++];
-	*uplink = (struct uplink){ .rank = g, .network = c->network_of[head_of(f, link[n - 1])], .capacity = capacity,
-	    .n = n };
+	int end = c->network_of[head_of(f, link[n - 1])];
+	*uplink = (struct uplink){ .rank = g, .network = end, .end = end, .capacity = capacity, .n = n };
 	TRY(TEMP(c->ctx, uplink->link, n));
 	for (int i = 0; i < n; i++)
 		uplink->link[f->side == UPLINK_OUT ? i : n - 1 - i] = link[i];
@@ -458,6 +459,7 @@ find_types(Cluster *c)
 {
 	int *first;
 	TRY(TEMP(c->ctx, first, c->n_servers));
+	c->n_types = 0;
 	for (int s = 0; s < c->n_servers; s++) {
 		int t = 0;
 		while (t < c->n_types && !same_type(c, s, first[t]))
@@ -484,7 +486,7 @@ cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 	if (!*good)
 		return OK;
 	TRY(find_networks(out));
-	*good = out->n_networks > 0 && out->n_networks <= MOST_NETWORKS;
+	*good = out->n_ends > 0 && out->n_ends <= MOST_NETWORKS;
 	if (!*good)
 		return OK;
 	TRY(join_networks(out));
@@ -509,8 +511,7 @@ Status
 cluster_far_edge(const Cluster *c, int out_uplink, int in_uplink, Edge *out)
 {
 	const struct uplink *from = &c->uplink[UPLINK_OUT][out_uplink], *to = &c->uplink[UPLINK_IN][in_uplink];
-	size_t between = (size_t)from->network * (size_t)c->n_networks + (size_t)to->network;
-	const struct uplink *uplink[3] = { from, &c->between[between], to };
+	const struct uplink *uplink[3] = { from, cluster_between(c, from, to), to };
 	int *link, n = 0;
 	TRY(NEW(c->ctx, link, from->n + uplink[1]->n + to->n));
 	for (int i = 0; i < 3; n += uplink[i++]->n)
@@ -621,20 +622,137 @@ cluster_near_uplinks(Cluster *c)
 	return OK;
 }
 
+/* ---- networks that are one ---- */
+
+static const struct uplink *
+between_ends(const Cluster *c, int a, int b)
+{
+	return &c->between[(size_t)a * (size_t)c->n_ends + (size_t)b];
+}
+
+const struct uplink *
+cluster_between(const Cluster *c, const struct uplink *from, const struct uplink *to)
+{
+	return between_ends(c, from->end, to->end);
+}
+
 bool
 cluster_find_planes(const Cluster *c, int *plane, int *n_planes)
 {
-	int n = c->n_networks;
+	int n = c->n_ends;
 	bool good = true;
 	*n_planes = 0;
 	for (int a = 0; a < n; a++) {
 		int b = 0;
-		while (b < a && c->between[(size_t)a * (size_t)n + (size_t)b].n < 0)
+		while (b < a && between_ends(c, a, b)->n < 0)
 			b++;
 		plane[a] = b < a ? plane[b] : (*n_planes)++;
 	}
 	for (int a = 0; a < n; a++)
 		for (int b = 0; b < n && good; b++)
-			good = (c->between[(size_t)a * (size_t)n + (size_t)b].n >= 0) == (plane[a] == plane[b]);
+			good = (between_ends(c, a, b)->n >= 0) == (plane[a] == plane[b]);
 	return good;
+}
+
+/* Of each link between switches: what the uplinks have, in units, from which routes come that pass it, or to which they
+ * lead. */
+static Status
+load_between(const Cluster *c, Side side, int64_t *load)
+{
+	int64_t *capacity;
+	int *mark;
+	TRY(TEMP(c->ctx, capacity, c->n_ends));
+	TRY(TEMP(c->ctx, mark, c->topo->n_links));
+	for (int i = 0; i < c->n_uplinks[side]; i++)
+		capacity[c->uplink[side][i].end] += c->uplink[side][i].capacity;
+	for (int a = 0; a < c->n_ends; a++)
+		for (int b = 0; b < c->n_ends; b++) {
+			const struct uplink *route = side == UPLINK_OUT ? between_ends(c, a, b) : between_ends(c, b, a);
+			for (int i = 0; i < route->n; i++) {
+				load[route->link[i]] += mark[route->link[i]] == a + 1 ? 0 : capacity[a];
+				mark[route->link[i]] = a + 1;
+			}
+		}
+	return OK;
+}
+
+Status
+cluster_merge_networks(Cluster *c)
+{
+	const Topology *topo = c->topo;
+	int64_t *load[2];
+	int *plane, *number, n_planes;
+	bool *narrow;
+	TRY(TEMP_EACH(c->ctx, c->n_ends, plane, number, narrow));
+	TRY(TEMP_EACH(c->ctx, topo->n_links, load[0], load[1]));
+	if (!cluster_find_planes(c, plane, &n_planes) || n_planes == c->n_ends)
+		return OK;
+	for (int side = 0; side < 2; side++)
+		TRY(load_between(c, side, load[side]));
+	for (int a = 0; a < c->n_ends; a++)
+		for (int b = 0; b < c->n_ends; b++)
+			for (int i = 0; i < between_ends(c, a, b)->n; i++) {
+				int l = between_ends(c, a, b)->link[i];
+				int64_t most = load[0][l] < load[1][l] ? load[0][l] : load[1][l];
+				narrow[plane[a]] |= most > topo->link[l].capacity / c->unit;
+			}
+	c->n_networks = 0;
+	for (int a = 0; a < c->n_ends; a++) {
+		int b = 0;
+		while (b < a && (plane[b] != plane[a] || narrow[plane[a]]))
+			b++;
+		number[a] = b < a ? number[b] : c->n_networks++;
+	}
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < c->n_uplinks[side]; i++)
+			c->uplink[side][i].network = number[c->uplink[side][i].end];
+	return find_types(c);
+}
+
+/* The servers that share no network with one. mark: of each network, the last server that it belongs to, plus one. */
+static int
+count_apart(const Cluster *c, int server, int *mark)
+{
+	const struct cluster_server *own = &c->server[server];
+	int n = 0;
+	for (int i = 0; i < own->n_uplinks[UPLINK_OUT]; i++)
+		mark[c->uplink[UPLINK_OUT][own->first_uplink[UPLINK_OUT] + i].network] = server + 1;
+	for (int s = 0; s < c->n_servers; s++) {
+		const struct cluster_server *other = &c->server[s];
+		bool apart = true;
+		for (int i = 0; apart && i < other->n_uplinks[UPLINK_IN]; i++)
+			apart = mark[c->uplink[UPLINK_IN][other->first_uplink[UPLINK_IN] + i].network] != server + 1;
+		n += apart;
+	}
+	return n;
+}
+
+Status
+cluster_room_between(const Cluster *c, double *room, int *hops)
+{
+	double *most;	/* of each switch: what its uplinks bring, or, if these have less, all links that lead on */
+	int *mark, *from;
+	TRY(TEMP(c->ctx, most, c->n_ends));
+	TRY(TEMP(c->ctx, mark, c->n_networks));
+	TRY(TEMP(c->ctx, from, c->topo->n_links));
+	*room = 0;
+	*hops = c->n_servers;
+	for (int i = 0; i < c->n_uplinks[UPLINK_OUT]; i++)
+		most[c->uplink[UPLINK_OUT][i].end] += (double)c->uplink[UPLINK_OUT][i].capacity;
+	for (int a = 0; a < c->n_ends; a++) {
+		double on = 0;
+		for (int b = 0; b < c->n_ends; b++) {
+			int l = between_ends(c, a, b)->n > 0 ? between_ends(c, a, b)->link[0] : -1;
+			if (l >= 0 && from[l] == 0)
+				on += (double)c->topo->link[l].capacity / (double)c->unit;
+			if (l >= 0)
+				from[l] = 1;
+		}
+		*room += on < most[a] ? on : most[a];
+	}
+	for (int s = 0; s < c->n_servers && *hops > 0; s++) {
+		int apart = count_apart(c, s, mark);
+		*hops = apart < *hops ? apart : *hops;
+	}
+	return OK;
 }

@@ -10,6 +10,7 @@ typedef enum { UPLINK_OUT, UPLINK_IN } Side;
 /* From a rank to a network, or back: links in the order of the data. The uplinks of a server together fit its links. */
 struct uplink {
 	int rank, network;
+	int end;		/* in Cluster.network: the switch of that network that it leads to, or comes from */
 	int64_t capacity;	/* in units */
 	int n, *link;
 };
@@ -30,12 +31,14 @@ typedef struct {
 	int *of;		/* server of a rank */
 	int *home;		/* server of a vertex; -1: none */
 	int *up, *down;		/* links of a rank to the switch of its server, and from it; -1: it is alone */
-	int *network;		/* vertices: switches of no server that servers are joined to */
-	int *network_of;	/* of a vertex; -1: it is none */
+	int n_ends, *network;	/* vertices: switches of no server that servers are joined to; each is a network, until
+				 * cluster_merge_networks */
+	int *network_of;	/* of a vertex: its number in these; -1: it is none */
 	int n_uplinks[2], room[2];
 	struct uplink *uplink[2];	/* by server */
 	int64_t unit;		/* bytes/s: all capacities of uplinks are multiples */
-	/* Between networks a and b [a * n_networks + b], over switches of no server: links in order; n -1: none. */
+	/* Between switches a and b of networks [a * n_ends + b], over those of no server: links in order; n -1:
+	 * none. */
 	struct uplink *between;
 } Cluster;
 
@@ -46,6 +49,17 @@ Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
 /* Uplinks again, each of a whole number of slots of this rate, bytes/s, and of links likewise, so that ranks share a
  * NIC by slots. Types stay as they were. *good: each server has some in both directions. */
 Status cluster_round_uplinks(Cluster *c, Frac slot, bool *good);
+
+/* Networks become one where the links between them have room for all that uplinks bring, as leaf switches below a spine
+ * that is as wide. */
+Status cluster_merge_networks(Cluster *c);
+
+/* *room: at the most, of all links that lead on from networks to others, in units. *hops: at the least, of a tree of
+ * one hop from a server to each other one, that pass these. */
+Status cluster_room_between(const Cluster *c, double *room, int *hops);
+
+/* From one uplink's switch of a network to the other's. */
+const struct uplink *cluster_between(const Cluster *c, const struct uplink *from, const struct uplink *to);
 
 /* Over the switch of their server. */
 Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
@@ -64,8 +78,8 @@ Status cluster_near_uplinks(Cluster *c);
 /* Have two uplinks, by their numbers in uplink[UPLINK_OUT], the same link to a network? */
 bool cluster_share_link(const Cluster *c, int a, int b);
 
-/* plane: of each network; those that are joined are one. False: some networks lead to others that do not lead back, or
- * not to all that these lead to. */
+/* plane: of each switch in Cluster.network; those that are joined are one. False: some lead to others that do not lead
+ * back, or not to all that these lead to. */
 bool cluster_find_planes(const Cluster *c, int *plane, int *n_planes);
 
 #endif

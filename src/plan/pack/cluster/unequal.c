@@ -442,16 +442,21 @@ is_even(const Cluster *c)
 
 /* Each tree has a hop to each server but one, and an allreduce's one back: have all uplinks together room for these,
  * at a rate that is worth a search? Not where GPUs of different servers have links that are part of the bound, as in
- * HammingMeshes. */
-static bool
-has_room(const struct plan *p)
+ * HammingMeshes; nor where leaf switches have too little room for the hops between them. */
+static Status
+has_room(const struct plan *p, bool *good)
 {
 	const Cluster *c = &p->c;
-	const double fair = 0.9, hops = (p->coll == ALLREDUCE ? 2.0 : 1.0) * (c->n_servers - 1);
+	const double fair = 0.9, need = fair * frac_double(p->rate) * (p->coll == ALLREDUCE ? 2 : 1);
 	double room = 0;
+	int hops;
 	for (int s = 0; s < c->n_servers; s++)
 		room += (double)c->server[s].capacity[UPLINK_OUT];
-	return room >= fair * frac_double(p->rate) * hops;
+	*good = room >= need * (c->n_servers - 1);
+	if (!*good || c->n_networks == 1)
+		return OK;
+	TRY(cluster_room_between(c, &room, &hops));
+	return *good = room >= need * hops, OK;
 }
 
 /* Of an allgather each GPU of a server receives all but its own block, over its switch or uplinks: where these are
@@ -496,7 +501,10 @@ plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 	TRY(cluster_read(p->ctx, p->topo, &p->c, good));
 	if (!*good || (is_even(&p->c) && !p->whole_copies))
 		return *good = false, OK;
-	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate) && has_room(p);
+	TRY(cluster_merge_networks(&p->c));
+	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
+	if (*good)
+		TRY(has_room(p, good));
 	if (!*good)
 		return OK;
 	if (p->copies && p->coll != ALLREDUCE && !p->turned)

@@ -26,7 +26,7 @@ struct quotas {
 	int *first_hub, *hub;	/* by server */
 	int64_t *enters;	/* of each rank: what it has from the network */
 	int64_t *quota;		/* of each uplink to the leaves: what else is to enter there */
-	int *plane;		/* of each network */
+	int *plane;		/* of each switch of a network */
 	int64_t *out;		/* room of each uplink of the hubs */
 	bool *taken;		/* hub * n_ranks + rank: it enters there */
 	int *n_copies;		/* of each hub */
@@ -213,7 +213,7 @@ static void
 move_quota(struct quotas *q, int64_t *excess, int from, int to, int64_t unit)
 {
 	const struct uplink *uplink = q->p->c.uplink[q->p->leaf_side];
-	int64_t *over = &excess[q->plane[uplink[from].network]], *under = &excess[q->plane[uplink[to].network]];
+	int64_t *over = &excess[q->plane[uplink[from].end]], *under = &excess[q->plane[uplink[to].end]];
 	if (*over <= 0 || *under >= 0)
 		return;
 	int64_t part = least(q->quota[from], room_of(q->p, to) - q->quota[to]);
@@ -240,12 +240,12 @@ balance_planes(struct quotas *q)
 	const int64_t units[] = { q->whole, 1 };
 	int n_planes;
 	int64_t *excess;
-	TRY(TEMP(p->ctx, q->plane, c->n_networks));
-	TRY(TEMP(p->ctx, excess, c->n_networks));
+	TRY(TEMP(p->ctx, q->plane, c->n_ends));
+	TRY(TEMP(p->ctx, excess, c->n_ends));
 	if (!cluster_find_planes(c, q->plane, &n_planes))
 		return OK;
 	for (int i = 0; i < c->n_uplinks[0]; i++)
-		excess[q->plane[uplink[i].network]] += q->quota[i] - above_zero(q->out[i]);
+		excess[q->plane[uplink[i].end]] += q->quota[i] - above_zero(q->out[i]);
 	for (int k = 0; k < 2; k++)
 		for (int i = 0; i < c->n_uplinks[0]; i++) {
 			const struct cluster_server *server = &c->server[c->of[uplink[i].rank]];

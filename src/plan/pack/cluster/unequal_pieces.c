@@ -65,8 +65,8 @@ bool
 unequal_joined(const struct plan *p, int own, int uplink)
 {
 	const Cluster *c = &p->c;
-	int a = c->uplink[p->hub_side][own].network, b = c->uplink[p->leaf_side][uplink].network;
-	size_t from = (size_t)(p->hub_side == UPLINK_OUT ? a : b), to = (size_t)(p->hub_side == UPLINK_OUT ? b : a);
-	size_t n = (size_t)c->n_networks;
-	return c->between[from * n + to].n >= 0 && (p->coll != ALLREDUCE || c->between[to * n + from].n >= 0);
+	const struct uplink *a = &c->uplink[p->hub_side][own], *b = &c->uplink[p->leaf_side][uplink];
+	const struct uplink *from = p->hub_side == UPLINK_OUT ? a : b, *to = p->hub_side == UPLINK_OUT ? b : a;
+	return cluster_between(c, from, to)->n >= 0
+	    && (p->coll != ALLREDUCE || cluster_between(c, to, from)->n >= 0);
 }
