@@ -226,6 +226,9 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
 		--synthetic "$leaves" --without s5/gpu0 -c allgather
 }
+# A tree enters each server by four or five of its ranks, on a rail each.
+within 10 "899 of 900 GPUs at slow switches on rails, reduce" "33, depth 6" --synthetic \
+	"server:50 gpu:18 switch:150 nic:18@100 pcie:48 rails" --without s7/gpu7 -c reduce
 # Where such leaf switches are narrow, what they have is shared likewise.
 within 10 "415 of 416 GPUs at narrow leaf switches, reduce" "8, depth 6" --synthetic \
 	"server:104 gpu:4 switch:300 net:100 leaf:1 oversubscription:4" --without s49/gpu0 -c reduce

@@ -1,9 +1,10 @@
-/* Over which uplinks the hops of trees go (rooted.c has the idea): plane by plane, those of few uplinks first. On one
- * plane a bipartite graph has servers that send on one side, servers that are entered on the other, and an edge for
- * all hops from one to the other. Of these a flow takes as many as there are slots, and at each server at least those
- * that later planes have no room for, and those that ranks have to get there. Then ranks are chosen so that none has a
- * tree twice, or from itself; where the only ones left are such, that edge is left to later planes. On the last plane
- * such a hop h changes places with one of the same servers on another plane; or with a and c there, and b goes along:
+/* Over which uplinks the hops of trees go (rooted.c has the idea): plane by plane, those of few uplinks first. On each,
+ * a flow leads from servers that send to entries, of a tree into a server, and from these to that server. It takes as
+ * many hops as there are slots, of each entry at most the ranks there, and at each server and entry at least those that
+ * later planes have no room for. Of equal planes such a flow always is, for each after the others (de Werra 1971:
+ * equitable edge colourings). Then ranks are chosen so that none has a tree twice, or from itself; where the only ones
+ * left are such, that hop is left to later planes. On the last plane such a hop h changes places with one of the same
+ * servers on another plane; or with a and c there, and b goes along:
  *
  *     last plane     h: s -> t, without ranks     b: u -> v     then     a: s -> v     c: u -> t
  *     another        a: s -> v                    c: u -> t              h: s -> t     b: u -> v */
@@ -11,45 +12,60 @@
 
 #include <string.h>
 
-/* All hops from one server to another. */
+/* A tree enters a server; by the ranks of a plane, as often as there are. */
+struct entry {
+	int to;
+	int left;		/* hops without a plane */
+	int degree, least, most;	/* hops on this plane */
+};
+
+/* All hops of a tree from one server to another. */
 struct pair {
-	int from, to, first, n;		/* in `hop` */
+	int from, entry, first, n;	/* in `hop` */
 	int left, used;			/* that have no plane yet; of these, on this one */
 };
 
 struct uplinks {
 	struct rooted *p;
-	int n_pairs;
+	int n_pairs, n_entries;
 	struct pair *pair;
+	struct entry *entry;		/* by server */
 	int *hop;			/* by pair */
-	/* Of side 0, servers that send, and 1, servers that are entered: */
-	int *first_pair[2], *list[2];	/* their pairs */
-	/* [plane * servers + server]: free ones; entries that ranks need; ranks that may be entered */
+	int *entry_of;			/* [tree * servers + server] */
+	int *first_pair[2], *list;	/* pairs of a server that sends; of an entry, in `list` */
+	int *first_entry;		/* of a server */
+	/* [plane * servers + server], of side 0, that sends, and 1, that is entered: free slots; entries that ranks
+	 * need; ranks that may be entered */
 	int *slots[2], *need, *ranks;
 	int *left[2];			/* hops without a plane */
 	int *degree[2], *least[2], *most[2];	/* hops on this plane */
 	int *free[2], *needed;		/* of each uplink: slots to send and to be entered; entries needed there */
 	bool *done, last;		/* of each plane; this is the last one */
-	int *queue, *from;		/* of nodes 2 * server + side */
+	int *queue, *from, *by;		/* of nodes; the pair that leads there */
 	int n_taken, *taken;		/* hops on this plane */
 	struct hop **listed[3];		/* scratch: hops of a server on a plane */
 };
 
 /* ---- pairs ---- */
 
+static int
+entry_at(const struct uplinks *q, const struct hop *hop)
+{
+	return *rooted_at(q->p, q->entry_of, hop->tree, hop->to);
+}
+
+/* Hops by the servers that send them, of each by those that they enter, and of these by trees. */
 static Status
-list_pairs(struct uplinks *q)
+sort_hops(struct uplinks *q)
 {
 	struct rooted *p = q->p;
-	Ctx *ctx = p->ctx;
 	int n = p->c.n_servers, *by_to, *first;
-	TRY(TEMP_EACH(ctx, p->n_hops + 1, by_to, q->hop, q->pair, q->list[0], q->list[1], q->taken));
-	TRY(TEMP_EACH(ctx, p->n_hops + 1, q->listed[0], q->listed[1], q->listed[2]));
-	TRY(TEMP_EACH(ctx, n + 2, first, q->first_pair[0], q->first_pair[1]));
-	/* By counting, first by the one end, then by the other. */
+	TRY(TEMP_EACH(p->ctx, p->n_hops + 1, by_to, q->hop));
+	TRY(TEMP(p->ctx, first, n + 1));
+	/* By counting, first by the one end, then by the other: hops are listed by trees. */
 	for (int side = 1; side >= 0; side--) {
 		int *in = side ? NULL : by_to, *out = side ? by_to : q->hop;
-		memset(first, 0, ((size_t)n + 2) * sizeof *first);
+		memset(first, 0, ((size_t)n + 1) * sizeof *first);
 		for (int h = 0; h < p->n_hops; h++)
 			first[(side ? p->hop[h].to : p->hop[h].from) + 1]++;
 		for (int s = 0; s < n; s++)
@@ -59,24 +75,65 @@ list_pairs(struct uplinks *q)
 			out[first[side ? p->hop[h].to : p->hop[h].from]++] = h;
 		}
 	}
+	return OK;
+}
+
+static Status
+list_entries(struct uplinks *q)
+{
+	struct rooted *p = q->p;
+	int n = p->c.n_servers;
+	TRY(TEMP(p->ctx, q->entry_of, (size_t)p->n_trees * (size_t)n));
+	TRY(TEMP(p->ctx, q->entry, p->n_hops + 1));
+	TRY(TEMP(p->ctx, q->first_entry, n + 1));
+	for (int h = 0; h < p->n_hops; h++)
+		++*rooted_at(p, q->entry_of, p->hop[h].tree, p->hop[h].to);
+	for (int s = 0; s < n; s++) {
+		q->first_entry[s] = q->n_entries;
+		for (int t = 0; t < p->n_trees; t++) {
+			int *at = rooted_at(p, q->entry_of, t, s);
+			if (*at == 0)
+				continue;
+			q->entry[q->n_entries] = (struct entry){ .to = s, .left = *at };
+			*at = q->n_entries++;
+		}
+	}
+	q->first_entry[n] = q->n_entries;
+	return OK;
+}
+
+static Status
+list_pairs(struct uplinks *q)
+{
+	struct rooted *p = q->p;
+	Ctx *ctx = p->ctx;
+	int n = p->c.n_servers;
+	TRY(sort_hops(q));
+	TRY(list_entries(q));
+	TRY(TEMP_EACH(ctx, p->n_hops + 1, q->pair, q->list, q->taken));
+	TRY(TEMP_EACH(ctx, p->n_hops + 1, q->listed[0], q->listed[1], q->listed[2]));
+	TRY(TEMP(ctx, q->first_pair[0], n + 1));
+	TRY(TEMP(ctx, q->first_pair[1], q->n_entries + 2));
+	TRY(TEMP_EACH(ctx, 2 * n + 1 + q->n_entries, q->queue, q->from, q->by));
 	for (int i = 0; i < p->n_hops; i++) {
 		const struct hop *hop = &p->hop[q->hop[i]];
 		struct pair *last = &q->pair[q->n_pairs - 1];
-		if (q->n_pairs == 0 || last->from != hop->from || last->to != hop->to) {
-			q->pair[q->n_pairs++] = (struct pair){ .from = hop->from, .to = hop->to, .first = i };
-			last = &q->pair[q->n_pairs - 1];
+		if (q->n_pairs == 0 || last->from != hop->from || last->entry != entry_at(q, hop)) {
+			last = &q->pair[q->n_pairs++];
+			*last = (struct pair){ .from = hop->from, .entry = entry_at(q, hop), .first = i };
 		}
 		last->n++;
 	}
-	for (int side = 0; side < 2; side++) {
-		int *at = q->first_pair[side];
-		for (int i = 0; i < q->n_pairs; i++)
-			at[(side ? q->pair[i].to : q->pair[i].from) + 2]++;
-		for (int s = 0; s < n; s++)
-			at[s + 2] += at[s + 1];
-		for (int i = 0; i < q->n_pairs; i++)
-			q->list[side][at[(side ? q->pair[i].to : q->pair[i].from) + 1]++] = i;
+	for (int i = 0; i < q->n_pairs; i++) {
+		q->first_pair[0][q->pair[i].from + 1]++;
+		q->first_pair[1][q->pair[i].entry + 2]++;
 	}
+	for (int s = 0; s < n; s++)
+		q->first_pair[0][s + 1] += q->first_pair[0][s];
+	for (int e = 0; e < q->n_entries; e++)
+		q->first_pair[1][e + 2] += q->first_pair[1][e + 1];
+	for (int i = 0; i < q->n_pairs; i++)
+		q->list[q->first_pair[1][q->pair[i].entry + 1]++] = i;
 	return OK;
 }
 
@@ -191,6 +248,7 @@ put(struct uplinks *q, struct hop *hop, int out, int in)
 		*rooted_part(p, p->c.uplink[0][out].rank, hop->tree) |= EARLY_SOURCE;
 	q->left[0][hop->from]--;
 	q->left[1][hop->to]--;
+	q->entry[entry_at(q, hop)].left--;
 }
 
 static void
@@ -202,6 +260,7 @@ withdraw(struct uplinks *q, struct hop *hop)
 	leave_entry(q, hop);
 	q->left[0][hop->from]++;
 	q->left[1][hop->to]++;
+	q->entry[entry_at(q, hop)].left++;
 	hop->in = hop->out = -1;
 	/* Its rank may send others of the tree. */
 	unsigned char *part = rooted_part(p, rank, hop->tree);
@@ -248,9 +307,10 @@ is_on(const struct uplinks *q, const struct hop *hop, int plane)
 static int
 list_hops(const struct uplinks *q, int side, int s, int plane, struct hop **list)
 {
-	int n = 0;
-	for (int i = q->first_pair[side][s]; i < q->first_pair[side][s + 1]; i++) {
-		const struct pair *pair = &q->pair[q->list[side][i]];
+	const int *first = q->first_pair[side];
+	int n = 0, from = side ? q->first_entry[s] : s, end = side ? q->first_entry[s + 1] : s + 1;
+	for (int i = first[from]; i < first[end]; i++) {
+		const struct pair *pair = &q->pair[side ? q->list[i] : i];
 		for (int k = pair->first; k < pair->first + pair->n; k++) {
 			struct hop *hop = &q->p->hop[q->hop[k]];
 			if (is_on(q, hop, plane))
@@ -357,71 +417,156 @@ take_direct(struct uplinks *q)
 
 /* ---- the flow of a plane ---- */
 
+/* Hops flow from a node 0 to the servers that send them, to entries of trees, to the servers that these enter, and back
+ * to node 0. Bounds are those of servers and of entries. */
 static int
-other_end(const struct pair *pair, int side)
+sender_node(int s)
 {
-	return side ? pair->from : pair->to;
+	return 1 + s;
 }
 
-/* One more hop at a server of this side, by a path of pairs that have one more, one less, and so on, to a server of the
- * other side with room, or to one of this side that has more than its least. */
-static bool
-augment(struct uplinks *q, int side, int server)
+static int
+server_node(const struct uplinks *q, int s)
 {
-	int n = 0, end = -1, nodes = 2 * q->p->c.n_servers;
-	q->p->work -= nodes;
+	return 1 + q->p->c.n_servers + s;
+}
+
+static int
+entry_node(const struct uplinks *q, int e)
+{
+	return 1 + 2 * q->p->c.n_servers + e;
+}
+
+/* A node to look from next, which one more, or one less, hop over this pair, or none, leads to. */
+static void
+reach(struct uplinks *q, int *n, int at, int node, int pair)
+{
+	if (q->from[node] >= 0)
+		return;
+	q->from[node] = at;
+	q->by[node] = pair;
+	q->queue[(*n)++] = node;
+}
+
+static void
+look_from_servers(struct uplinks *q, int *n)
+{
+	for (int s = 0; s < q->p->c.n_servers; s++) {
+		if (q->degree[0][s] < q->most[0][s])
+			reach(q, n, 0, sender_node(s), -1);
+		if (q->degree[1][s] > q->least[1][s])
+			reach(q, n, 0, server_node(q, s), -1);
+	}
+}
+
+static void
+look_from_sender(struct uplinks *q, int *n, int s)
+{
+	for (int i = q->first_pair[0][s]; i < q->first_pair[0][s + 1]; i++)
+		if (q->pair[i].used < q->pair[i].left)
+			reach(q, n, sender_node(s), entry_node(q, q->pair[i].entry), i);
+	if (q->degree[0][s] > q->least[0][s])
+		reach(q, n, sender_node(s), 0, -1);
+}
+
+static void
+look_from_entry(struct uplinks *q, int *n, int e)
+{
+	for (int i = q->first_pair[1][e]; i < q->first_pair[1][e + 1]; i++)
+		if (q->pair[q->list[i]].used > 0)
+			reach(q, n, entry_node(q, e), sender_node(q->pair[q->list[i]].from), q->list[i]);
+	if (q->entry[e].degree < q->entry[e].most)
+		reach(q, n, entry_node(q, e), server_node(q, q->entry[e].to), -1);
+}
+
+static void
+look_from_server(struct uplinks *q, int *n, int s)
+{
+	for (int e = q->first_entry[s]; e < q->first_entry[s + 1]; e++)
+		if (q->entry[e].degree > q->entry[e].least)
+			reach(q, n, server_node(q, s), entry_node(q, e), -1);
+	if (q->degree[1][s] < q->most[1][s])
+		reach(q, n, server_node(q, s), 0, -1);
+}
+
+/* One more from `at` to `node`, or, where it is the other way round, one less. */
+static void
+change(struct uplinks *q, int at, int node)
+{
+	int n = q->p->c.n_servers, low = at < node ? at : node, high = at < node ? node : at;
+	int more = at < node ? 1 : -1;
+	if (low == 0 && high <= n)
+		q->degree[0][high - 1] += more;
+	else if (low == 0)
+		q->degree[1][high - 1 - n] -= more;
+	else if (low <= n)
+		q->pair[q->by[node]].used += more;
+	else
+		q->entry[high - 1 - 2 * n].degree -= more;
+}
+
+/* One more hop over the way from node `end` to node `start`, by a path from there to here of ways that have one more,
+ * or one less. */
+static bool
+augment(struct uplinks *q, int start, int end)
+{
+	int n = 0, servers = q->p->c.n_servers, nodes = 1 + 2 * servers + q->n_entries;
 	memset(q->from, -1, (size_t)nodes * sizeof *q->from);
-	q->queue[n++] = 2 * server + side;
-	q->from[2 * server + side] = q->n_pairs;
-	for (int i = 0; i < n && end < 0 && q->p->work > 0; i++) {
-		int at = q->queue[i] / 2, of = q->queue[i] % 2;
-		q->p->work -= q->first_pair[of][at + 1] - q->first_pair[of][at];
-		for (int k = q->first_pair[of][at]; k < q->first_pair[of][at + 1] && end < 0; k++) {
-			const struct pair *pair = &q->pair[q->list[of][k]];
-			int to = other_end(pair, of), node = 2 * to + !of;
-			if (q->from[node] >= 0 || (of == side ? pair->used >= pair->left : pair->used == 0))
-				continue;
-			q->from[node] = q->list[of][k];
-			q->queue[n++] = node;
-			if (of == side ? q->degree[!side][to] < q->most[!side][to]
-			    : q->degree[side][to] > q->least[side][to])
-				end = node;
-		}
+	reach(q, &n, start, start, -1);
+	for (int i = 0; i < n && q->from[end] < 0 && q->p->work > 0; i++) {
+		int at = q->queue[i], before = n;
+		if (at == 0)
+			look_from_servers(q, &n);
+		else if (at <= servers)
+			look_from_sender(q, &n, at - 1);
+		else if (at <= 2 * servers)
+			look_from_server(q, &n, at - 1 - servers);
+		else
+			look_from_entry(q, &n, at - 1 - 2 * servers);
+		q->p->work -= 1 + n - before;
 	}
-	if (end < 0)
+	q->p->work -= nodes / 8;
+	if (q->from[end] < 0)
 		return false;
-	q->degree[end % 2][end / 2] += end % 2 == side ? -1 : 1;
-	q->degree[side][server]++;
-	for (int node = end; node != 2 * server + side;) {
-		struct pair *pair = &q->pair[q->from[node]];
-		pair->used += node % 2 == side ? -1 : 1;
-		node = 2 * other_end(pair, node % 2) + !(node % 2);
-	}
+	for (int node = end; node != start; node = q->from[node])
+		change(q, q->from[node], node);
+	change(q, end, start);
 	return true;
 }
 
-/* Hops of pairs whose servers have room, if needed: where one of both has less than its least. */
+/* Hops of pairs whose servers and trees have room, if needed: where one of these has less than its least. */
 static void
 fill_pairs(struct uplinks *q, bool needed)
 {
 	for (int i = 0; i < q->n_pairs; i++) {
 		struct pair *pair = &q->pair[i];
-		int *from = &q->degree[0][pair->from], *to = &q->degree[1][pair->to];
-		for (; pair->used < pair->left && *from < q->most[0][pair->from] && *to < q->most[1][pair->to]
-		    && (!needed || *from < q->least[0][pair->from] || *to < q->least[1][pair->to]); ++*from, ++*to)
+		struct entry *entry = &q->entry[pair->entry];
+		int *from = &q->degree[0][pair->from], *to = &q->degree[1][entry->to];
+		for (; pair->used < pair->left && *from < q->most[0][pair->from] && *to < q->most[1][entry->to]
+		    && entry->degree < entry->most && (!needed || *from < q->least[0][pair->from]
+		    || *to < q->least[1][entry->to] || entry->degree < entry->least); ++*from, ++*to) {
+			entry->degree++;
 			pair->used++;
+		}
 	}
 }
 
-/* False: some servers have less hops than they need on this plane. */
+/* False: some have less hops than they need on this plane. */
 static bool
 meet_least(struct uplinks *q)
 {
-	for (int side = 0; side < 2; side++)
-		for (int s = 0; s < q->p->c.n_servers; s++)
-			while (q->degree[side][s] < q->least[side][s])
-				if (!augment(q, side, s))
-					return false;
+	for (int e = 0; e < q->n_entries; e++)
+		while (q->entry[e].degree < q->entry[e].least)
+			if (!augment(q, server_node(q, q->entry[e].to), entry_node(q, e)))
+				return false;
+	for (int s = 0; s < q->p->c.n_servers; s++) {
+		while (q->degree[0][s] < q->least[0][s])
+			if (!augment(q, sender_node(s), 0))
+				return false;
+		while (q->degree[1][s] < q->least[1][s])
+			if (!augment(q, 0, server_node(q, s)))
+				return false;
+	}
 	return true;
 }
 
@@ -430,6 +575,8 @@ find_flow(struct uplinks *q)
 {
 	for (int side = 0; side < 2; side++)
 		memset(q->degree[side], 0, (size_t)q->p->c.n_servers * sizeof *q->degree[side]);
+	for (int e = 0; e < q->n_entries; e++)
+		q->entry[e].degree = 0;
 	for (int i = 0; i < q->n_pairs; i++)
 		q->pair[i].used = 0;
 	fill_pairs(q, true);
@@ -445,7 +592,8 @@ leave_out(struct uplinks *q, struct pair *pair)
 {
 	pair->left = --pair->used;
 	q->degree[0][pair->from]--;
-	q->degree[1][pair->to]--;
+	q->degree[1][q->entry[pair->entry].to]--;
+	q->entry[pair->entry].degree--;
 	return meet_least(q);
 }
 
@@ -467,32 +615,25 @@ set_bounds(struct uplinks *q, int plane)
 			q->least[side][s] = left - later > need ? left - later : need;
 			good = good && q->least[side][s] <= q->most[side][s];
 		}
+	for (int e = 0; e < q->n_entries; e++) {
+		struct entry *entry = &q->entry[e];
+		int ranks = q->last ? entry->left : *cell(q, q->ranks, plane, entry->to), later = 0;
+		for (int g = 0; g < q->p->n_planes; g++)
+			later += g == plane || q->done[g] ? 0 : *cell(q, q->ranks, g, entry->to);
+		entry->most = entry->left < ranks ? entry->left : ranks;
+		entry->least = entry->left > later ? entry->left - later : 0;
+		good = good && entry->least <= entry->most;
+	}
 	return good;
 }
 
-/* Hops of a pair that have no plane yet, of the same tree from this one on. */
-static int
-left_of_tree(const struct uplinks *q, const struct pair *pair, int at)
-{
-	int n = 0, tree = q->p->hop[q->hop[at]].tree;
-	for (int k = at; k < pair->first + pair->n && q->p->hop[q->hop[k]].tree == tree; k++)
-		n += q->p->hop[q->hop[k]].out < 0;
-	return n;
-}
-
-/* One more hop of a pair, of the tree that has most left of those that find ranks. */
+/* One more hop of a pair, which all have the same tree. */
 static bool
 take_one(struct uplinks *q, const struct pair *pair, int plane)
 {
-	int most = pair->n;
-	for (int best = 0; most > 0; most = best, best = 0) {
-		for (int k = pair->first; k < pair->first + pair->n; k++) {
-			int n = q->p->hop[q->hop[k]].out < 0 ? left_of_tree(q, pair, k) : 0;
-			if (n == most && take(q, q->hop[k], plane))
-				return true;
-			best = n < most && n > best ? n : best;
-		}
-	}
+	for (int k = pair->first; k < pair->first + pair->n; k++)
+		if (q->p->hop[q->hop[k]].out < 0 && take(q, q->hop[k], plane))
+			return true;
 	return false;
 }
 
@@ -507,28 +648,22 @@ take_flow(struct uplinks *q, int plane)
 	return -1;
 }
 
-/* Hops of a pair that may be on this plane: of a tree as many as its ranks there; on the last one all that are left. */
+/* Hops of each pair that have no plane yet. */
 static void
-count_left(struct uplinks *q, int plane)
+count_left(struct uplinks *q)
 {
 	for (int i = 0; i < q->n_pairs; i++) {
 		struct pair *pair = &q->pair[i];
-		int ranks = *cell(q, q->ranks, plane, pair->to), tree = -1, of_tree = 0;
 		pair->left = 0;
-		for (int k = pair->first; k < pair->first + pair->n; k++) {
-			const struct hop *hop = &q->p->hop[q->hop[k]];
-			of_tree = hop->tree == tree ? of_tree : 0;
-			tree = hop->tree;
-			pair->left += hop->out < 0 && (of_tree < ranks || q->last);
-			of_tree += hop->out < 0;
-		}
+		for (int k = pair->first; k < pair->first + pair->n; k++)
+			pair->left += q->p->hop[q->hop[k]].out < 0;
 	}
 }
 
 static bool
 fill_plane(struct uplinks *q, int plane)
 {
-	count_left(q, plane);
+	count_left(q);
 	q->n_taken = 0;
 	bool good = set_bounds(q, plane) && find_flow(q);
 	for (int i = 0; good && (i = take_flow(q, plane)) >= 0;) {
@@ -552,7 +687,6 @@ count_slots(struct uplinks *q)
 	TRY(TEMP_EACH(ctx, p->c.n_uplinks[0], q->free[0], q->free[1], q->needed));
 	TRY(TEMP_EACH(ctx, n, q->left[0], q->left[1], q->degree[0], q->degree[1], q->least[0], q->least[1], q->most[0],
 	    q->most[1]));
-	TRY(TEMP_EACH(ctx, 2 * n, q->queue, q->from));
 	TRY(TEMP(ctx, q->done, p->n_planes));
 	for (int w = 0; w < p->c.n_uplinks[0]; w++) {
 		int rank = p->c.uplink[0][w].rank, s = p->c.of[rank];
