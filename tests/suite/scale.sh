@@ -233,7 +233,7 @@ within 10 "899 of 900 GPUs at slow switches on rails, reduce" "33, depth 6" --sy
 within 10 "415 of 416 GPUs at narrow leaf switches, reduce" "8, depth 6" --synthetic \
 	"server:104 gpu:4 switch:300 net:100 leaf:1 oversubscription:4" --without s49/gpu0 -c reduce
 # The NIC of a lost GPU is shared by others, by whole slots of each tree.
-within 10 "1023 of 1024 GPUs and all NICs on rails, broadcast" "32, depth 8" --synthetic \
+within 10 "1023 of 1024 GPUs and all NICs on rails, broadcast" "32, depth 7" --synthetic \
 	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 rails" --without s13/gpu3 -c broadcast
 within 10 "1023 of 1024 GPUs and all NICs at narrow leaf switches, broadcast" "32, depth 12" --synthetic \
 	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 leaf:16 oversubscription:2" --without s3/gpu7 -c broadcast
