@@ -226,6 +226,9 @@ ratio=0.976 within 15 "383 of 384 GPUs at slow switches below leaf switches, all
 	ratio=0.983 within 20 "1023 of 1024 GPUs at slow switches below leaf switches, allgather" "1026, depth 4" \
 		--synthetic "$leaves" --without s5/gpu0 -c allgather
 }
+# Of rails at narrow leaf switches hops keep to one, as from one to another they pass the spine.
+within 10 "511 of 512 GPUs on rails at narrow leaf switches, broadcast" "32, depth 11" --synthetic \
+	"server:64 gpu:8 switch:450 nic:8@50 pcie:64 leaf:16 oversubscription:2 rails" --without s3/gpu7 -c broadcast
 # A tree enters each server by four or five of its ranks, on a rail each.
 within 10 "899 of 900 GPUs at slow switches on rails, reduce" "33, depth 6" --synthetic \
 	"server:50 gpu:18 switch:150 nic:18@100 pcie:48 rails" --without s7/gpu7 -c reduce

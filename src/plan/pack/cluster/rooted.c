@@ -21,7 +21,7 @@
  * enough.
  *
  * Where servers are at leaf switches that have less to the spine, servers of each leaf send in each tree, to others of
- * their leaf before all.
+ * their leaf before all, and hops keep to a rail, as others pass the spine.
  *
  * Scatter, gather, over equal servers: of each rank a path, over the uplink of the root's server that has the least to
  * do for its capacity. */

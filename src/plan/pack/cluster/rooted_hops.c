@@ -1,4 +1,5 @@
 /* Which servers send in which tree of a root, and how often a tree enters each of them (rooted.c has the idea). */
+#include "base/disjoint.h"
 #include "base/limits.h"
 #include "plan/pack/cluster/rooted_hops.h"
 
@@ -14,24 +15,58 @@ rooted_fitting(const struct rooted *p, int64_t capacity)
 
 /* ---- leaves ---- */
 
+/* Where servers are at as many networks of a joined plane each, as at leaf switches of several rails, those of the same
+ * number are a plane of their own. set: networks that have servers in common. */
+static Status
+split_planes(struct rooted *p, int *set)
+{
+	int n = p->c.n_networks, n_planes = 0, *split;
+	TRY(TEMP(p->ctx, split, n));
+	for (int g = 0; g < p->n_planes; g++) {
+		int least = n, most = 0;
+		for (int i = 0; i < n; i++) {
+			int same = 0;
+			for (int k = 0; k < n && p->plane[i] == g; k++) {
+				bool near = p->plane[k] == g && set_root(set, k) == set_root(set, i);
+				split[i] = k == i ? n_planes + same : split[i];
+				same += near;
+			}
+			least = p->plane[i] == g && same < least ? same : least;
+			most = same > most ? same : most;
+		}
+		for (int i = 0; i < n; i++)
+			split[i] = p->plane[i] == g && least < most ? n_planes : split[i];
+		n_planes += least < most ? 1 : most;
+	}
+	memcpy(p->plane, split, (size_t)n * sizeof *split);
+	p->n_planes = n_planes;
+	return OK;
+}
+
 Status
 rooted_find_leaves(struct rooted *p, bool apart)
 {
 	const Cluster *c = &p->c;
-	int *number;
+	int *number, *set;
 	p->n_leaves = 0;
 	TRY(TEMP(p->ctx, p->leaf, c->n_servers));
 	TRY(TEMP_EACH(p->ctx, c->n_networks + 1, p->of_leaf, p->out_of_leaf));
-	TRY(TEMP(p->ctx, number, c->n_networks + 1));
+	TRY(TEMP_EACH(p->ctx, c->n_networks + 1, number, set));
+	cluster_find_planes(c, p->plane, &p->n_planes);
+	for (int i = 0; i < c->n_networks; i++)
+		set[i] = i;
+	for (int i = 1; i < c->n_uplinks[0]; i++)
+		if (c->of[c->uplink[0][i].rank] == c->of[c->uplink[0][i - 1].rank])
+			set_join(set, c->uplink[0][i].network, c->uplink[0][i - 1].network);
 	for (int s = 0; s < c->n_servers; s++) {
 		int network = c->uplink[0][c->server[s].first_uplink[0]].network, joined = 0;
 		for (int i = 0; i < c->n_networks; i++)
 			joined += p->plane[i] == p->plane[network];
-		network = apart && joined > 1 ? network : c->n_networks;
+		network = apart && joined > 1 ? set_root(set, network) : c->n_networks;
 		number[network] = number[network] ? number[network] : ++p->n_leaves;
 		p->leaf[s] = number[network] - 1;
 	}
-	return OK;
+	return apart && p->n_leaves > 1 ? split_planes(p, set) : OK;
 }
 
 /* ---- counts ---- */

@@ -58,7 +58,8 @@ rooted_part(const struct rooted *p, int rank, int tree)
 /* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
 int64_t rooted_fitting(const struct rooted *p, int64_t capacity);
 
-/* p->leaf. apart: false: all are on one. */
+/* p->leaf, and p->plane as cluster_find_planes has it. apart: false: all are on one leaf; true: joined rails are planes
+ * of their own. */
 Status rooted_find_leaves(struct rooted *p, bool apart);
 
 /* Hops of p->n_trees trees, all of which have room. *good: false: there are none. */
