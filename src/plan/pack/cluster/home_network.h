@@ -24,8 +24,8 @@ typedef struct {
 } HomeNetwork;
 
 /* A rank whose links lead to one switch alone, one there and one back, is at home there, together with all such ranks;
- * any other is a home itself. *is_one: there are several homes, each rank can be reached, and there are not too many
- * routes for so many trees; else nothing is in *out. In the scratch arena. Cost: links of the routes. */
+ * any other is a home itself. *is_one: there are several homes, each rank can be reached, and routes times n_trees are
+ * within a limit; else nothing is in *out. In the scratch arena. Cost: links of the routes. */
 Status home_network(Ctx *ctx, const Topology *topo, bool into, int n_trees, HomeNetwork *out, bool *is_one);
 
 static inline int

@@ -46,6 +46,9 @@ typedef struct {
  * and with an uplink to some network in both directions. Cost: a few small flows for each server. */
 Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
 
+/* The types of servers, by the networks that their uplinks have now. */
+Status cluster_find_types(Cluster *c);
+
 /* Uplinks again, each of a whole number of slots of this rate, bytes/s, and of links likewise, so that ranks share a
  * NIC by slots. Types stay as they were. *good: each server has some in both directions. */
 Status cluster_round_uplinks(Cluster *c, Frac slot, bool *good);
@@ -58,8 +61,19 @@ Status cluster_merge_networks(Cluster *c);
  * one hop from a server to each other one, that pass these. */
 Status cluster_room_between(const Cluster *c, double *room, int *hops);
 
-/* From one uplink's switch of a network to the other's. */
-const struct uplink *cluster_between(const Cluster *c, const struct uplink *from, const struct uplink *to);
+/* From one switch of a network to another, by their numbers in Cluster.network. */
+static inline const struct uplink *
+cluster_between_ends(const Cluster *c, int from, int to)
+{
+	return &c->between[(size_t)from * (size_t)c->n_ends + (size_t)to];
+}
+
+/* From one uplink's switch to the other's. */
+static inline const struct uplink *
+cluster_between(const Cluster *c, const struct uplink *from, const struct uplink *to)
+{
+	return cluster_between_ends(c, from->end, to->end);
+}
 
 /* Over the switch of their server. */
 Status cluster_near_edge(const Cluster *c, int src, int dst, Edge *out);
