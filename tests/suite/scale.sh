@@ -233,18 +233,37 @@ within 10 "511 of 512 GPUs on rails at narrow leaf switches, broadcast" "32, dep
 within 10 "899 of 900 GPUs at slow switches on rails, reduce" "33, depth 6" --synthetic \
 	"server:50 gpu:18 switch:150 nic:18@100 pcie:48 rails" --without s7/gpu7 -c reduce
 # Where such leaf switches are narrow, what they have is shared likewise.
-within 10 "415 of 416 GPUs at narrow leaf switches, reduce" "8, depth 6" --synthetic \
+within 10 "415 of 416 GPUs at narrow leaf switches, reduce" "8, depth 5" --synthetic \
 	"server:104 gpu:4 switch:300 net:100 leaf:1 oversubscription:4" --without s49/gpu0 -c reduce
+# Where they have few hops, each tree enters a leaf once, and servers of the leaf send to the others.
+within 10 "944 GPUs at narrow leaf switches, broadcast" "8, depth 9" --synthetic \
+	"server:59 gpu:16 switch:300 net:12.5 leaf:3 oversubscription:4" -c broadcast
+within 10 "877 of 880 GPUs at narrow leaf switches, reduce" "8, depth 8" --synthetic \
+	"server:110 gpu:8 switch:450 net:12.5 leaf:4 oversubscription:4" --without s0/gpu1,s3/gpu2,s7/gpu3 -c reduce
+within 10 "768 GPUs, switches, NICs and leaf switches are narrow, broadcast" "8, depth 9" --synthetic \
+	"server:96 gpu:8 switch:300 net:100 leaf:2 oversubscription:2" -c broadcast
+within 10 "319 of 320 GPUs on rails at very narrow leaf switches, broadcast" "14, depth 10" --synthetic \
+	"server:40 gpu:8 switch:450 net:50 rails leaf:8 oversubscription:4" --without s1/gpu2 -c broadcast
+# A server alone at a leaf switch enters itself over it, where its own switch has no room for all of a tree.
+within 10 "162 GPUs, one server at each leaf switch, reduce" "14, depth 6" --synthetic \
+	"server:9 gpu:18 switch:300 net:50 leaf:1 oversubscription:2" -c reduce
+within 10 "839 of 840 GPUs, one server at the last leaf switch, reduce" "10, depth 8" --synthetic \
+	"server:105 gpu:8 switch:150 net:100 leaf:8 oversubscription:3" --without s31/gpu5 -c reduce
+# Ranks that send early in a tree, and are not entered by it again, are few.
+within 10 "950 of 952 GPUs at slow switches, reduce" "10, depth 6" --synthetic \
+	"server:119 gpu:8 switch:150 net:100 leaf:5" --without s29/gpu4,s69/gpu6 -c reduce
+within 10 "144 GPUs of 2 servers at slow switches, broadcast" "13, depth 4" --synthetic \
+	"server:2 gpu:72 switch:150 net:12.5" -c broadcast
 # The NIC of a lost GPU is shared by others, by whole slots of each tree.
 within 10 "1023 of 1024 GPUs and all NICs on rails, broadcast" "32, depth 7" --synthetic \
 	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 rails" --without s13/gpu3 -c broadcast
-within 10 "1023 of 1024 GPUs and all NICs at narrow leaf switches, broadcast" "32, depth 12" --synthetic \
+within 10 "1023 of 1024 GPUs and all NICs at narrow leaf switches, broadcast" "32, depth 10" --synthetic \
 	"server:128 gpu:8 switch:450 nic:8@50 pcie:64 leaf:16 oversubscription:2" --without s3/gpu7 -c broadcast
 within 10 "805 of 808 GPUs and all NICs on rails, reduce" "16, depth 7" --synthetic \
 	"server:101 gpu:8 switch:300 nic:8@12.5 pcie:24 rails" --without s13/gpu3,s23/gpu5,s4/gpu5 -c reduce
 # The last server has a leaf switch of its own, which is not the switch of its GPUs.
 leaves="server:9 gpu:18 switch:300 net:50 leaf:2"
-for case in "reduce:14, depth 6" "allreduce:162, depth 6" "allgather:162, depth 3"; do
+for case in "reduce:14, depth 5" "allreduce:162, depth 6" "allgather:162, depth 3"; do
 	IFS=: read -r c trees <<<"$case"
 	within 10 "9 servers of 18 at 5 leaf switches, $c" "$trees" --synthetic "$leaves" -c "$c"
 done

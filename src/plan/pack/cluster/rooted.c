@@ -14,20 +14,21 @@
  *
  * Both ends of a hop are on one rail, or on rails that are joined: an edge colouring of a bipartite graph, of senders
  * and receivers, which equal servers always have (Koenig 1916); where some lack a rail it is looked for by flows
- * (rooted_uplinks.c). In its server a tree goes from the rank of the uplink over the switch to the others, straight if
- * that rank's link has room for it, else over some that pass it on (rooted_trees.c). A reduce is the same backwards.
+ * (rooted_uplinks.c, rooted_flow.c). In its server a tree goes from the rank of the uplink over the switch to the
+ * others, straight if that rank's link has room for it, else over some that pass it on (rooted_trees.c). A reduce is
+ * the same backwards.
  *
  * Where ranks share a NIC, as that of a lost one, each has a whole number of its slots, for a K of which there are
  * enough.
  *
- * Where servers are at leaf switches that have less to the spine, servers of each leaf send in each tree, to others of
- * their leaf before all, and hops keep to a rail, as others pass the spine.
+ * Where servers are at leaf switches that have less to the spine, trees have two levels, of leaves and of the servers
+ * of each (rooted_leaves.c), and hops keep to a rail, as others pass the spine.
  *
  * Scatter, gather, over equal servers: of each rank a path, over the uplink of the root's server that has the least to
  * do for its capacity. */
 #include "base/limits.h"
 #include "plan/pack/cluster/cluster.h"
-#include "plan/pack/cluster/rooted_hops.h"
+#include "plan/pack/cluster/rooted_parts.h"
 
 #include <string.h>
 
@@ -64,6 +65,7 @@ try_trees(struct rooted *p, Packing **out)
 	int n = p->topo->n_ranks;
 	bool good;
 	*out = NULL;
+	p->overload = p->turn >= TURNS / 2;
 	TRY(TEMP_EACH(ctx, p->c.n_uplinks[0], p->slots, p->need));
 	TRY(TEMP(ctx, p->room, n));
 	TRY(TEMP_EACH(ctx, p->c.n_servers, p->n_entries, p->n_sends));
@@ -155,6 +157,21 @@ ranks_share_nics(const Cluster *c)
 	return false;
 }
 
+/* *good: this is such a cluster; of a scatter or gather, of equal servers. leaves: leaf switches of one server are
+ * networks. */
+static Status
+read_cluster(struct rooted *p, bool leaves, bool *good)
+{
+	*good = collective_rooted(p->coll) && !p->topo->route && !tree_shares(p->topo, p->coll);
+	if (*good)
+		TRY((leaves ? cluster_read_leaves : cluster_read)(p->ctx, p->topo, &p->c, good));
+	*good = *good && cluster_sides_agree(&p->c) && (p->c.n_types == 1 || !collective_has_blocks(p->coll));
+	if (*good)
+		TRY(TEMP(p->ctx, p->plane, p->c.n_networks));
+	*good = *good && cluster_find_planes(&p->c, p->plane, &p->n_planes);
+	return OK;
+}
+
 /* Uplinks of whole slots. *good: by which each tree enters each server, and leaves that of the root. */
 static Status
 round_uplinks(struct rooted *p, bool *good)
@@ -206,18 +223,21 @@ reaches(const struct rooted *p, const Packing *pack, Frac *rate)
 	return pack && (!pack_rate(pack, p->coll, p->topo->n_ranks, rate) || frac_cmp(*rate, p->bound) >= 0);
 }
 
-/* Where leaf switches have less than such trees need of them, servers of each leaf send in each tree. Where ranks share
- * NICs, both again. */
+/* Where leaf switches have less than such trees need of them, trees in two levels. Where ranks share NICs, both
+ * again. */
 static Status
 plan_leaves(struct rooted *p, Packing **out)
 {
-	bool shared = ranks_share_nics(&p->c);
+	bool shared = ranks_share_nics(&p->c), good;
 	Packing *other;
 	Frac rate, more;
 	for (int rounded = 0; rounded <= shared; rounded++)
 		for (int apart = 0; apart < 2; apart++) {
 			if (reaches(p, *out, &rate))
 				return OK;
+			TRY(read_cluster(p, apart, &good));
+			if (!good)
+				break;
 			TRY(rooted_find_leaves(p, apart));
 			if (apart && p->n_leaves < 2)
 				break;
@@ -296,26 +316,12 @@ plan_paths(struct rooted *p, Packing **out)
 	return set_unit(p, collective_shares(p->coll, n), *out);
 }
 
-/* *good: this is such a cluster; of a scatter or gather, of equal servers. */
-static Status
-read_cluster(struct rooted *p, bool *good)
-{
-	*good = collective_rooted(p->coll) && !p->topo->route && !tree_shares(p->topo, p->coll);
-	if (*good)
-		TRY(cluster_read(p->ctx, p->topo, &p->c, good));
-	*good = *good && cluster_sides_agree(&p->c) && (p->c.n_types == 1 || !collective_has_blocks(p->coll));
-	if (*good)
-		TRY(TEMP(p->ctx, p->plane, p->c.n_networks));
-	*good = *good && cluster_find_planes(&p->c, p->plane, &p->n_planes);
-	return OK;
-}
-
 Status
 pack_rooted_serves(Ctx *ctx, const Topology *topo, Collective coll, bool *serves)
 {
 	ArenaMark mark = arena_mark(&ctx->scratch);
 	struct rooted p = { .ctx = ctx, .topo = topo, .coll = coll };
-	TRY(read_cluster(&p, serves));
+	TRY(read_cluster(&p, false, serves));
 	arena_release(&ctx->scratch, mark);
 	return OK;
 }
@@ -328,7 +334,7 @@ pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bou
 		.into = coll == REDUCE || coll == GATHER };
 	bool good;
 	*out = NULL;
-	TRY(read_cluster(&p, &good));
+	TRY(read_cluster(&p, false, &good));
 	if (!good || bound->rate.num <= 0)
 		return OK;
 	p.home = p.c.of[root];

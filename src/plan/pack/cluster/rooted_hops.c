@@ -1,73 +1,8 @@
 /* Which servers send in which tree of a root, and how often a tree enters each of them (rooted.c has the idea). */
-#include "base/disjoint.h"
 #include "base/limits.h"
-#include "plan/pack/cluster/rooted_hops.h"
+#include "plan/pack/cluster/rooted_parts.h"
 
 #include <string.h>
-
-int64_t
-rooted_fitting(const struct rooted *p, int64_t capacity)
-{
-	Wide most = (Wide)capacity * p->n_trees / p->bound.num;
-	return most > LIMIT_TREES ? LIMIT_TREES
-	    : (int64_t)((Wide)capacity * p->n_trees * p->bound.den / p->bound.num);
-}
-
-/* ---- leaves ---- */
-
-/* Where servers are at as many networks of a joined plane each, as at leaf switches of several rails, those of the same
- * number are a plane of their own. set: networks that have servers in common. */
-static Status
-split_planes(struct rooted *p, int *set)
-{
-	int n = p->c.n_networks, n_planes = 0, *split;
-	TRY(TEMP(p->ctx, split, n));
-	for (int g = 0; g < p->n_planes; g++) {
-		int least = n, most = 0;
-		for (int i = 0; i < n; i++) {
-			int same = 0;
-			for (int k = 0; k < n && p->plane[i] == g; k++) {
-				bool near = p->plane[k] == g && set_root(set, k) == set_root(set, i);
-				split[i] = k == i ? n_planes + same : split[i];
-				same += near;
-			}
-			least = p->plane[i] == g && same < least ? same : least;
-			most = same > most ? same : most;
-		}
-		for (int i = 0; i < n; i++)
-			split[i] = p->plane[i] == g && least < most ? n_planes : split[i];
-		n_planes += least < most ? 1 : most;
-	}
-	memcpy(p->plane, split, (size_t)n * sizeof *split);
-	p->n_planes = n_planes;
-	return OK;
-}
-
-Status
-rooted_find_leaves(struct rooted *p, bool apart)
-{
-	const Cluster *c = &p->c;
-	int *number, *set;
-	p->n_leaves = 0;
-	TRY(TEMP(p->ctx, p->leaf, c->n_servers));
-	TRY(TEMP_EACH(p->ctx, c->n_networks + 1, p->of_leaf, p->out_of_leaf));
-	TRY(TEMP_EACH(p->ctx, c->n_networks + 1, number, set));
-	cluster_find_planes(c, p->plane, &p->n_planes);
-	for (int i = 0; i < c->n_networks; i++)
-		set[i] = i;
-	for (int i = 1; i < c->n_uplinks[0]; i++)
-		if (c->of[c->uplink[0][i].rank] == c->of[c->uplink[0][i - 1].rank])
-			set_join(set, c->uplink[0][i].network, c->uplink[0][i - 1].network);
-	for (int s = 0; s < c->n_servers; s++) {
-		int network = c->uplink[0][c->server[s].first_uplink[0]].network, joined = 0;
-		for (int i = 0; i < c->n_networks; i++)
-			joined += p->plane[i] == p->plane[network];
-		network = apart && joined > 1 ? set_root(set, network) : c->n_networks;
-		number[network] = number[network] ? number[network] : ++p->n_leaves;
-		p->leaf[s] = number[network] - 1;
-	}
-	return apart && p->n_leaves > 1 ? split_planes(p, set) : OK;
-}
 
 /* ---- counts ---- */
 
@@ -117,24 +52,23 @@ sum_uplinks(const struct rooted *p, int s, int *slots, int *need)
 }
 
 /* Trees that leave the root over its uplinks alone, as its switch has no room for them. */
-static int
+static void
 count_direct(struct rooted *p)
 {
 	int64_t n = p->c.server[p->home].n > 1 && !p->loose ? p->n_trees - p->room[p->root] : 0;
-	int n_direct = n < 0 ? 0 : (int)n;
+	p->n_direct = n < 0 ? 0 : (int)n;
 	for (int t = 0; t < p->n_trees; t++)
-		p->direct[t] = t < n_direct;
-	return n_direct;
+		p->direct[t] = t < p->n_direct;
 }
 
 /* Each tree enters each other server once at least, and more often where switches have no room to bring it to all. */
 static bool
-count_entries(struct rooted *p, int n_direct)
+count_entries(struct rooted *p)
 {
 	int64_t entries = 0, sends = 0;
 	for (int s = 0; s < p->c.n_servers; s++) {
 		const struct cluster_server *server = &p->c.server[s];
-		int slots, need, least = s != p->home ? p->n_trees : server->n > 1 ? n_direct : 0;
+		int slots, need, least = s != p->home ? p->n_trees : server->n > 1 ? p->n_direct : 0;
 		int64_t near = (int64_t)p->n_trees * (server->n - (s == p->home));
 		sum_uplinks(p, s, &slots, &need);
 		for (int i = 0; i < server->n; i++)
@@ -192,41 +126,49 @@ order_servers(const struct rooted *p, int *order)
 		}
 }
 
-/* The sends of each leaf, and those of all together. */
-static int64_t
-sum_leaves(struct rooted *p)
+/* Marks with 1 the trees in which servers of a leaf are about to send, if trees enter each server as often: these take
+ * all of their hops, one after the other. In parts of a hop, n_trees to each. */
+static void
+guess_leaf(struct rooted *p, const int *order, int leaf)
 {
-	int64_t all = 0;
-	memset(p->of_leaf, 0, (size_t)p->n_leaves * sizeof *p->of_leaf);
-	for (int s = 0; s < p->c.n_servers; s++) {
-		p->of_leaf[p->leaf[s]] += s == p->home ? 0 : p->n_sends[s];
-		all += s == p->home ? 0 : p->n_sends[s];
+	const int n = p->c.n_servers;
+	int64_t each = p->leaf[p->home] == leaf ? -p->n_sends[p->home] : 0, at = 0, end = 0;
+	int first = 0;
+	for (int s = 0; s < n; s++)
+		each += p->leaf[s] == leaf ? p->n_entries[s] : 0;
+	for (int t = 0; t < p->n_trees; t++) {
+		int64_t begin = end;
+		int64_t more = each + (int64_t)p->n_trees * (*rooted_of_leaf(p, p->outs, t, leaf)
+		    - *rooted_of_leaf(p, p->ins, t, leaf));
+		end += more > 0 ? more : 0;
+		for (int64_t i = first, from = at; i < n - 1 && from < end; i++) {
+			int s = order[i];
+			int64_t to = from + (int64_t)p->n_sends[s] * p->n_trees;
+			if (p->leaf[s] != leaf)
+				continue;
+			if (to > begin && to > from)
+				*rooted_at(p, p->sends, t, s) = 1;
+			else {
+				first = (int)i + 1;
+				at = to;
+			}
+			from = to;
+		}
 	}
-	return all;
 }
 
-/* Marks with 1 which trees each server is about to send in, if all trees have as many hops, and each leaf sends its
- * part. The only other server is entered once by direct trees, as the root alone leads there. */
+/* Which trees servers are about to send in. The only other server is entered once by direct trees, as the root alone
+ * leads there; and so is that of the root, if it is alone, as it enters itself in the others. */
 static void
 guess_senders(struct rooted *p, const int *order)
 {
-	int64_t all = sum_leaves(p), need = -p->n_sends[p->home];
-	for (int s = 0; s < p->c.n_servers; s++)
-		need += p->n_entries[s];
 	memset(p->sends, 0, (size_t)p->n_trees * (size_t)p->c.n_servers * sizeof *p->sends);
 	for (int t = 0; t < p->n_trees && p->c.n_servers == 2; t++)
 		*rooted_at(p, p->sends, t, order[0]) = p->direct[t];
-	for (int leaf = 0; leaf < p->n_leaves && p->c.n_servers > 2; leaf++) {
-		int64_t sum = all > 0 ? need * p->of_leaf[leaf] / all : 0, at = 0;
-		for (int i = 0; i < p->c.n_servers - 1 && at < sum; i++) {
-			if (p->leaf[order[i]] != leaf)
-				continue;
-			for (int64_t t = at * p->n_trees / sum; t < p->n_trees && t * sum
-			    < (at + p->n_sends[order[i]]) * p->n_trees; t++)
-				*rooted_at(p, p->sends, (int)t, order[i]) = 1;
-			at += p->n_sends[order[i]];
-		}
-	}
+	for (int t = 0; t < p->n_direct && p->alone[p->home]; t++)
+		*rooted_at(p, p->sends, t, p->home) = 1;
+	for (int leaf = 0; leaf < p->n_leaves && p->c.n_servers > 2; leaf++)
+		guess_leaf(p, order, leaf);
 }
 
 /* The tree that gets one more entry of server s: of fewest hops, of those that have `least` there. */
@@ -269,79 +211,139 @@ place_entries(struct rooted *p, int *hops)
 
 /* ---- who sends ---- */
 
-/* Hops that server s sends in tree t: at most as many as it has left, and no more than lead to other servers. */
+/* Hops of tree t that servers of this leaf send. */
 static int
-senders_share(const struct rooted *p, int t, int s, const int *hops, int left, int need)
+leaf_sends(const struct rooted *p, int t, int leaf)
 {
-	int most = hops[t] - *rooted_at(p, p->entries, t, s);
-	most = most < left ? most : left;
-	return most < need ? most : need;
+	int n = *rooted_of_leaf(p, p->outs, t, leaf) - *rooted_of_leaf(p, p->ins, t, leaf);
+	for (int s = 0; s < p->c.n_servers; s++)
+		n += p->leaf[s] == leaf ? *rooted_at(p, p->entries, t, s) : 0;
+	return n < 0 ? 0 : n;
 }
 
-/* Servers of a leaf, or -1: of any, in order, send `need` more hops of tree t. left: of each server. Returns what is
- * still missing. */
+/* More hops of tree t that server s may send: not to itself, so at most `all` less those that enter it; if it is alone,
+ * but the first of these. left: of each server. */
 static int
-add_senders(struct rooted *p, int t, const int *order, int leaf, const int *hops, int *left, int need)
+sends_left(const struct rooted *p, int t, int s, int all, const int *left)
+{
+	int enter = p->alone[s] ? *rooted_of_leaf(p, p->ins, t, p->leaf[s]) : *rooted_at(p, p->entries, t, s);
+	int most = all - enter - *rooted_at(p, p->sends, t, s);
+	most = most < left[s] ? most : left[s];
+	return most < 0 ? 0 : most;
+}
+
+/* Servers of a leaf, or -1: of any, in order, send `need` more hops of tree t. Returns what is still missing. */
+static int
+add_senders(struct rooted *p, int t, const int *order, int leaf, int all, int *left, int need)
 {
 	for (int i = 0; i < p->c.n_servers - 1 && need > 0; i++) {
-		if (leaf >= 0 && p->leaf[order[i]] != leaf)
-			continue;
-		int take = senders_share(p, t, order[i], hops, left[order[i]], need);
-		*rooted_at(p, p->sends, t, order[i]) += take;
-		left[order[i]] -= take;
-		need -= take;
+		int s = order[i], most = leaf < 0 || p->leaf[s] == leaf ? sends_left(p, t, s, all, left) : 0;
+		most = most < need ? most : need;
+		*rooted_at(p, p->sends, t, s) += most;
+		left[s] -= most;
+		need -= most;
 	}
 	return need;
 }
 
-/* The root's server sends in all trees, the same number of hops but for direct ones, or all that enter the only other
- * server. Then trees take servers one after the other to send for them, of each leaf its part, and all of their slots:
- * with the slots of one server left over, the next tree begins. left: of each server. */
+/* One more hop of tree t from a server of this leaf, which another one sends for in a tree before. */
 static bool
-choose_senders(struct rooted *p, const int *order, const int *hops, int n_direct, int *left)
+exchange_senders(struct rooted *p, int t, int leaf, int *left)
 {
-	int others = p->n_trees - n_direct, home = p->n_sends[p->home] - n_direct;
-	int64_t all = sum_leaves(p), sum = 0;
+	int all = leaf_sends(p, t, leaf) + *rooted_of_leaf(p, p->ins, t, leaf);
+	for (int before = 0; before < t; before++) {
+		int all_before = leaf_sends(p, before, leaf) + *rooted_of_leaf(p, p->ins, before, leaf);
+		for (int a = 0; a < p->c.n_servers; a++) {
+			if (p->leaf[a] != leaf || a == p->home || *rooted_at(p, p->sends, before, a) == 0)
+				continue;
+			left[a]++;
+			for (int b = 0; b < p->c.n_servers && sends_left(p, t, a, all, left) > 0; b++) {
+				if (p->leaf[b] != leaf || b == a || b == p->home
+				    || sends_left(p, before, b, all_before, left) == 0)
+					continue;
+				--*rooted_at(p, p->sends, before, a);
+				++*rooted_at(p, p->sends, before, b);
+				++*rooted_at(p, p->sends, t, a);
+				left[a]--;
+				left[b]--;
+				return true;
+			}
+			left[a]--;
+		}
+	}
+	return false;
+}
+
+/* In each leaf trees take servers one after the other to send for them, and all of their slots: with the slots of one
+ * server left over, the next tree begins. The root's server sends in all trees. left: of each server. */
+static bool
+choose_senders(struct rooted *p, const int *order, const int *hops, int *left)
+{
 	memset(p->sends, 0, (size_t)p->n_trees * (size_t)p->c.n_servers * sizeof *p->sends);
 	memcpy(left, p->n_sends, (size_t)p->c.n_servers * sizeof *left);
-	if (home < others)
-		return false;
 	for (int t = 0; t < p->n_trees; t++) {
-		int own = p->c.n_servers == 2 ? *rooted_at(p, p->entries, t, order[0])
-		    : p->direct[t] ? 1 : home / others + (t - n_direct < home % others);
-		int need = hops[t] - (own < hops[t] ? own : hops[t]);
-		int64_t to = sum + need;
-		*rooted_at(p, p->sends, t, p->home) = hops[t] - need;
-		for (int i = 0; i < p->n_leaves && p->n_leaves > 1 && all > 0; i++) {
-			int leaf = (i + t) % p->n_leaves;
-			int64_t part = to * p->of_leaf[leaf] / all - sum * p->of_leaf[leaf] / all;
-			int most = part < need ? (int)part : need;
-			need -= most - add_senders(p, t, order, leaf, hops, left, most);
+		int missing = 0;
+		for (int leaf = 0; leaf < p->n_leaves; leaf++) {
+			int need = leaf_sends(p, t, leaf), all = need + *rooted_of_leaf(p, p->ins, t, leaf);
+			if (leaf == p->leaf[p->home]) {
+				int own = rooted_root_sends(p, t), most = sends_left(p, t, p->home, all, left);
+				own = own < need ? own : need;
+				own = own < most ? own : most;
+				*rooted_at(p, p->sends, t, p->home) = own;
+				left[p->home] -= own;
+				need -= own;
+			}
+			need = add_senders(p, t, order, leaf, all, left, need);
+			while (need > 0 && exchange_senders(p, t, leaf, left))
+				need--;
+			missing += need;
 		}
-		sum = to;
-		if (add_senders(p, t, order, -1, hops, left, need) > 0)
+		if (missing > 0 && add_senders(p, t, order, -1, hops[t], left, missing) > 0)
 			return false;
 	}
 	return true;
 }
 
-/* Servers of the tree that send, the root's first, then those of most hops, of equal ones those of another leaf in each
- * tree. */
-static int
-list_senders(const struct rooted *p, int t, const int *order, int *sender)
+/* Does leaf a come before leaf b in tree t? That of the root first, then those that more hops leave; of equal ones
+ * another in each tree. */
+static bool
+leaf_before(const struct rooted *p, int t, int a, int b)
 {
-	int n = 1, leaves = p->n_leaves;
+	int out_a = *rooted_of_leaf(p, p->outs, t, a), out_b = *rooted_of_leaf(p, p->outs, t, b);
+	if (a == b || b == p->leaf[p->home])
+		return false;
+	if (a == p->leaf[p->home] || out_a != out_b)
+		return a == p->leaf[p->home] || out_a > out_b;
+	return (a + t) % p->n_leaves < (b + t) % p->n_leaves;
+}
+
+/* Does server a, which sends in tree t, come before server b of its leaf? That of most hops, but first one that has as
+ * many as all others together are to be entered by: there the tree enters the leaf. all: hops of each leaf. */
+static bool
+server_before(const struct rooted *p, int t, int a, int b, const int *all)
+{
+	int sends_a = *rooted_at(p, p->sends, t, a), sends_b = *rooted_at(p, p->sends, t, b), leaf = p->leaf[a];
+	bool first_a = sends_a + *rooted_at(p, p->entries, t, a) > all[leaf];
+	bool first_b = sends_b + *rooted_at(p, p->entries, t, b) > all[leaf];
+	return first_a != first_b ? first_a : sends_a > sends_b;
+}
+
+/* Servers of the tree that send, the root's first, then by leaves. all: work space, of each leaf. */
+static int
+list_senders(const struct rooted *p, int t, const int *order, int *sender, int *all)
+{
+	int n = 1;
 	sender[0] = p->home;
+	memset(all, 0, (size_t)p->n_leaves * sizeof *all);
+	for (int s = 0; s < p->c.n_servers; s++)
+		all[p->leaf[s]] += *rooted_at(p, p->sends, t, s);
 	for (int i = 0; i < p->c.n_servers - 1; i++) {
-		int s = order[i], at = n, sends = *rooted_at(p, p->sends, t, s), turn = (p->leaf[s] + t) % leaves;
-		if (sends == 0)
+		int s = order[i], at = n, before;
+		if (*rooted_at(p, p->sends, t, s) == 0)
 			continue;
-		for (; at > 1; at--) {
-			int before = sender[at - 1], more = sends - *rooted_at(p, p->sends, t, before);
-			if (more < 0 || (more == 0 && (p->leaf[before] + t) % leaves <= turn))
-				break;
+		for (; at > 1 && (leaf_before(p, t, p->leaf[s], p->leaf[before = sender[at - 1]])
+		    || (p->leaf[s] == p->leaf[before] && server_before(p, t, s, before, all))); at--)
 			sender[at] = before;
-		}
 		sender[at] = s;
 		n++;
 	}
@@ -353,23 +355,23 @@ add_hop(struct rooted *p, int t, int from, int to, bool first, bool early)
 {
 	--*rooted_at(p, p->sends, t, from);
 	--*rooted_at(p, p->entries, t, to);
-	p->out_of_leaf[p->leaf[from]] += p->leaf[from] != p->leaf[to];
+	*rooted_of_leaf(p, p->outs, t, p->leaf[from]) -= p->leaf[from] != p->leaf[to];
 	p->hop[p->n_hops++] = (struct hop){ t, from, to, -1, -1, first, early };
 }
 
-/* Who sends to sender i, of those from `from`, which has a hop left, to i: the first of its leaf, or else of the leaf
- * that hops left least. */
+/* Who sends to a server, of the first n of those that have a hop left: the first of its leaf, or of a leaf that has one
+ * left to others, or of any; -1: there is none. */
 static int
-choose_source(const struct rooted *p, int t, const int *sender, int from, int i)
+choose_source(const struct rooted *p, int t, const int *sender, int n, int to)
 {
-	int best = sender[from], to = p->leaf[sender[i]];
-	for (int k = from + 1; k < i && p->leaf[best] != to; k++) {
-		int leaf = p->leaf[sender[k]];
-		if (*rooted_at(p, p->sends, t, sender[k]) > 0
-		    && (leaf == to || p->out_of_leaf[leaf] < p->out_of_leaf[p->leaf[best]]))
-			best = sender[k];
-	}
-	return best;
+	for (int far = 0; far < 3; far++)
+		for (int k = 0; k < n; k++) {
+			int s = sender[k], leaf = p->leaf[s];
+			if ((s != to || p->alone[s]) && *rooted_at(p, p->sends, t, s) > 0 && (far > 1
+			    || (far ? *rooted_of_leaf(p, p->outs, t, leaf) > 0 : leaf == p->leaf[to])))
+				return s;
+		}
+	return -1;
 }
 
 /* A hop to a server that alone has some left: it takes the place of another that sends to a third. */
@@ -406,19 +408,19 @@ static bool
 list_tree(struct rooted *p, int t, const int *sender, int n_senders)
 {
 	int n = p->c.n_servers, first_hop = p->n_hops;
-	for (int i = 1, from = 0; i < n_senders; i++) {
-		while (*rooted_at(p, p->sends, t, sender[from]) == 0)
-			from++;
-		add_hop(p, t, choose_source(p, t, sender, from, i), sender[i], true, true);
+	for (int i = 1; i < n_senders; i++) {
+		int from = choose_source(p, t, sender, i, sender[i]);
+		if (from < 0)
+			return false;
+		add_hop(p, t, from, sender[i], true, true);
 	}
 	for (int i = 0; i < n_senders; i++)
-		for (int from = 0; *rooted_at(p, p->entries, t, sender[i]) > 0; ) {
-			if (from == n_senders && !exchange_hop(p, t, sender[i], first_hop))
+		while (*rooted_at(p, p->entries, t, sender[i]) > 0) {
+			int from = choose_source(p, t, sender, n_senders, sender[i]);
+			if (from >= 0)
+				add_hop(p, t, from, sender[i], false, true);
+			else if (!exchange_hop(p, t, sender[i], first_hop))
 				return false;
-			if (from < n_senders && from != i && *rooted_at(p, p->sends, t, sender[from]) > 0)
-				add_hop(p, t, sender[from], sender[i], false, true);
-			else if (from < n_senders)
-				from++;
 		}
 	list_near(p, t, sender, n_senders);
 	for (int i = 0, to = sender[n_senders - 1]; i < n_senders; i++)
@@ -437,26 +439,31 @@ Status
 rooted_list_hops(struct rooted *p, bool *good)
 {
 	Ctx *ctx = p->ctx;
-	int n = p->c.n_servers, *order, *hops, *sender, *left;
+	int n = p->c.n_servers, *order, *hops, *sender, *left, *all;
 	int64_t n_hops = 0;
 	count_slots(p);
-	int n_direct = count_direct(p);
-	*good = n_direct <= p->n_trees && count_entries(p, n_direct);
+	count_direct(p);
+	*good = p->n_direct <= p->n_trees && count_entries(p);
 	if (!*good)
 		return OK;
 	size_t cells = (size_t)p->n_trees * (size_t)n;
 	TRY(TEMP_EACH(ctx, cells, p->entries, p->sends));
+	TRY(TEMP_EACH(ctx, (size_t)p->n_trees * (size_t)p->n_leaves, p->ins, p->outs));
 	TRY(TEMP_EACH(ctx, n, order, sender, left));
 	TRY(TEMP(ctx, hops, p->n_trees));
+	TRY(TEMP(ctx, all, p->n_leaves));
 	for (int s = 0; s < n; s++)
 		n_hops += p->n_entries[s];
 	TRY(TEMP(ctx, p->hop, n_hops));
 	order_servers(p, order);
-	guess_senders(p, order);
-	place_entries(p, hops);
-	*good = choose_senders(p, order, hops, n_direct, left);
-	memset(p->out_of_leaf, 0, (size_t)p->n_leaves * sizeof *p->out_of_leaf);
+	TRY(rooted_cross_leaves(p, order, true, good));
+	if (*good) {
+		guess_senders(p, order);
+		place_entries(p, hops);
+		TRY(rooted_cross_leaves(p, order, false, good));
+	}
+	*good = *good && choose_senders(p, order, hops, left);
 	for (int t = 0; t < p->n_trees && *good; t++)
-		*good = list_tree(p, t, sender, list_senders(p, t, order, sender));
+		*good = list_tree(p, t, sender, list_senders(p, t, order, sender, all));
 	return OK;
 }

@@ -4,7 +4,7 @@
  * have to do so early come before them, from the first entry:
  *
  *     entries a, b, with room for two each:   a -> c, d    b -> e, f    and of c, with room for two,   c -> g, h */
-#include "plan/pack/cluster/rooted_hops.h"
+#include "plan/pack/cluster/rooted_parts.h"
 
 #include <string.h>
 

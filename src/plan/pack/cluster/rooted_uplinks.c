@@ -8,43 +8,9 @@
  *
  *     last plane     h: s -> t, without ranks     b: u -> v     then     a: s -> v     c: u -> t
  *     another        a: s -> v                    c: u -> t              h: s -> t     b: u -> v */
-#include "plan/pack/cluster/rooted_hops.h"
+#include "plan/pack/cluster/rooted_flow.h"
 
 #include <string.h>
-
-/* A tree enters a server; by the ranks of a plane, as often as there are. */
-struct entry {
-	int to;
-	int left;		/* hops without a plane */
-	int degree, least, most;	/* hops on this plane */
-};
-
-/* All hops of a tree from one server to another. */
-struct pair {
-	int from, entry, first, n;	/* in `hop` */
-	int left, used;			/* that have no plane yet; of these, on this one */
-};
-
-struct uplinks {
-	struct rooted *p;
-	int n_pairs, n_entries;
-	struct pair *pair;
-	struct entry *entry;		/* by server */
-	int *hop;			/* by pair */
-	int *entry_of;			/* [tree * servers + server] */
-	int *first_pair[2], *list;	/* pairs of a server that sends; of an entry, in `list` */
-	int *first_entry;		/* of a server */
-	/* [plane * servers + server], of side 0, that sends, and 1, that is entered: free slots; entries that ranks
-	 * need; ranks that may be entered */
-	int *slots[2], *need, *ranks;
-	int *left[2];			/* hops without a plane */
-	int *degree[2], *least[2], *most[2];	/* hops on this plane */
-	int *free[2], *needed;		/* of each uplink: slots to send and to be entered; entries needed there */
-	bool *done, last;		/* of each plane; this is the last one */
-	int *queue, *from, *by;		/* of nodes; the pair that leads there */
-	int n_taken, *taken;		/* hops on this plane */
-	struct hop **listed[3];		/* scratch: hops of a server on a plane */
-};
 
 /* ---- pairs ---- */
 
@@ -114,7 +80,7 @@ list_pairs(struct uplinks *q)
 	TRY(TEMP_EACH(ctx, p->n_hops + 1, q->listed[0], q->listed[1], q->listed[2]));
 	TRY(TEMP(ctx, q->first_pair[0], n + 1));
 	TRY(TEMP(ctx, q->first_pair[1], q->n_entries + 2));
-	TRY(TEMP_EACH(ctx, 2 * n + 1 + q->n_entries, q->queue, q->from, q->by));
+	TRY(TEMP_EACH(ctx, 2 * n + 1 + q->n_entries + 2 * p->n_leaves, q->queue, q->from, q->by));
 	for (int i = 0; i < p->n_hops; i++) {
 		const struct hop *hop = &p->hop[q->hop[i]];
 		struct pair *last = &q->pair[q->n_pairs - 1];
@@ -137,12 +103,6 @@ list_pairs(struct uplinks *q)
 	return OK;
 }
 
-static int *
-cell(const struct uplinks *q, int *table, int plane, int server)
-{
-	return &table[(size_t)plane * (size_t)q->p->c.n_servers + (size_t)server];
-}
-
 static int
 plane_of(const struct rooted *p, int uplink)
 {
@@ -151,22 +111,24 @@ plane_of(const struct rooted *p, int uplink)
 
 /* ---- ranks of a hop ---- */
 
+/* out: where it leaves. */
 static bool
-may_enter(const struct rooted *p, const struct hop *hop, int uplink)
+may_enter(const struct rooted *p, const struct hop *hop, int out, int uplink)
 {
-	int part = *rooted_part(p, p->c.uplink[0][uplink].rank, hop->tree);
-	return !(part & (FIRST_ENTRY | ENTRY)) && (hop->first || !(part & EARLY_SOURCE));
+	int rank = p->c.uplink[0][uplink].rank, part = *rooted_part(p, rank, hop->tree);
+	bool free = !(part & (FIRST_ENTRY | ENTRY)) && (hop->first || !(part & EARLY_SOURCE));
+	return free && rank != p->c.uplink[0][out].rank;
 }
 
 /* The uplink by which it may enter, of most needs, then of most slots; -1: there is none. */
 static int
-choose_entry(const struct uplinks *q, const struct hop *hop, int plane)
+choose_entry(const struct uplinks *q, const struct hop *hop, int out, int plane)
 {
 	const struct rooted *p = q->p;
 	const struct cluster_server *server = &p->c.server[hop->to];
 	int best = -1;
 	for (int w = server->first_uplink[0]; w < server->first_uplink[0] + server->n_uplinks[0]; w++) {
-		if (q->free[1][w] <= 0 || plane_of(p, w) != plane || !may_enter(p, hop, w))
+		if (q->free[1][w] <= 0 || plane_of(p, w) != plane || !may_enter(p, hop, out, w))
 			continue;
 		if (best < 0 || q->needed[w] > q->needed[best]
 		    || (q->needed[w] == q->needed[best] && q->free[1][w] > q->free[1][best]))
@@ -175,7 +137,16 @@ choose_entry(const struct uplinks *q, const struct hop *hop, int plane)
 	return best;
 }
 
-/* The uplink by which it leaves: best of a rank that has the data first. A direct tree leaves the root's own. */
+/* A direct tree leaves by the root's own. */
+static bool
+may_leave(const struct rooted *p, const struct hop *hop, int uplink)
+{
+	int rank = p->c.uplink[0][uplink].rank;
+	bool entry = *rooted_part(p, rank, hop->tree) & ENTRY, direct = hop->from == p->home && p->direct[hop->tree];
+	return !(hop->early && entry) && (!direct || rank == p->root);
+}
+
+/* The uplink by which it leaves: best of a rank that has the data first. */
 static int
 choose_exit(const struct uplinks *q, const struct hop *hop, int plane)
 {
@@ -183,12 +154,10 @@ choose_exit(const struct uplinks *q, const struct hop *hop, int plane)
 	const struct cluster_server *server = &p->c.server[hop->from];
 	int best = -1, best_part = 0;
 	for (int w = server->first_uplink[0]; w < server->first_uplink[0] + server->n_uplinks[0]; w++) {
-		int rank = p->c.uplink[0][w].rank, part = *rooted_part(p, rank, hop->tree);
-		if (q->free[0][w] <= 0 || plane_of(p, w) != plane || (hop->early && (part & ENTRY))
-		    || (hop->from == p->home && p->direct[hop->tree] && rank != p->root))
+		int part = *rooted_part(p, p->c.uplink[0][w].rank, hop->tree);
+		if (q->free[0][w] <= 0 || plane_of(p, w) != plane || !may_leave(p, hop, w))
 			continue;
-		part &= FIRST_ENTRY | ENTRY;
-		part = part == 0 ? 3 : part;
+		part = part & FIRST_ENTRY ? 0 : part == ENTRY || (hop->early && part == EARLY_SOURCE) ? 1 : 2;
 		if (best < 0 || part < best_part || (part == best_part && q->free[0][w] > q->free[0][best])) {
 			best = w;
 			best_part = part;
@@ -216,7 +185,7 @@ leave_entry(struct uplinks *q, const struct hop *hop)
 
 /* The same, where another hop of the plane leaves its own for a free one. */
 static int
-exchange_entry(struct uplinks *q, const struct hop *hop, int plane)
+exchange_entry(struct uplinks *q, const struct hop *hop, int out, int plane)
 {
 	const struct rooted *p = q->p;
 	const struct cluster_server *server = &p->c.server[hop->to];
@@ -227,14 +196,26 @@ exchange_entry(struct uplinks *q, const struct hop *hop, int plane)
 			continue;
 		leave_entry(q, other);
 		for (int w = server->first_uplink[0]; w < server->first_uplink[0] + server->n_uplinks[0]; w++)
-			if (w != own && q->free[1][w] > 0 && plane_of(p, w) == plane && may_enter(p, other, w)
-			    && may_enter(p, hop, own)) {
+			if (w != own && q->free[1][w] > 0 && plane_of(p, w) == plane
+			    && may_enter(p, other, other->out, w) && may_enter(p, hop, out, own)) {
 				enter(q, other, w);
 				return own;
 			}
 		enter(q, other, own);
 	}
 	return -1;
+}
+
+/* More hops, or less, that have no plane. */
+static void
+change_left(struct uplinks *q, const struct hop *hop, int more)
+{
+	int from = q->p->leaf[hop->from], to = q->p->leaf[hop->to];
+	q->left[0][hop->from] += more;
+	q->left[1][hop->to] += more;
+	q->entry[entry_at(q, hop)].left += more;
+	q->leaf_left[0][from] += from != to ? more : 0;
+	q->leaf_left[1][to] += from != to ? more : 0;
 }
 
 static void
@@ -246,9 +227,7 @@ put(struct uplinks *q, struct hop *hop, int out, int in)
 	q->free[0][out]--;
 	if (hop->early)
 		*rooted_part(p, p->c.uplink[0][out].rank, hop->tree) |= EARLY_SOURCE;
-	q->left[0][hop->from]--;
-	q->left[1][hop->to]--;
-	q->entry[entry_at(q, hop)].left--;
+	change_left(q, hop, -1);
 }
 
 static void
@@ -258,9 +237,7 @@ withdraw(struct uplinks *q, struct hop *hop)
 	int rank = p->c.uplink[0][hop->out].rank;
 	q->free[0][hop->out]++;
 	leave_entry(q, hop);
-	q->left[0][hop->from]++;
-	q->left[1][hop->to]++;
-	q->entry[entry_at(q, hop)].left++;
+	change_left(q, hop, 1);
 	hop->in = hop->out = -1;
 	/* Its rank may send others of the tree. */
 	unsigned char *part = rooted_part(p, rank, hop->tree);
@@ -272,12 +249,37 @@ withdraw(struct uplinks *q, struct hop *hop)
 				*part |= EARLY_SOURCE;
 }
 
+/* The uplink by which it leaves, where another hop of the plane leaves its own for a free one. */
+static int
+exchange_exit(struct uplinks *q, const struct hop *hop, int plane)
+{
+	const struct rooted *p = q->p;
+	const struct cluster_server *server = &p->c.server[hop->from];
+	for (int i = 0; i < q->n_taken; i++) {
+		struct hop *other = &p->hop[q->taken[i]];
+		int own = other->out, in = other->in;
+		if (other->from != hop->from || !may_leave(p, hop, own))
+			continue;
+		withdraw(q, other);
+		for (int w = server->first_uplink[0]; w < server->first_uplink[0] + server->n_uplinks[0]; w++)
+			if (w != own && q->free[0][w] > 0 && plane_of(p, w) == plane && may_leave(p, other, w)
+			    && p->c.uplink[0][w].rank != p->c.uplink[0][in].rank) {
+				put(q, other, w, in);
+				return own;
+			}
+		put(q, other, own, in);
+	}
+	return -1;
+}
+
 static bool
 take(struct uplinks *q, int h, int plane)
 {
 	struct hop *hop = &q->p->hop[h];
-	int out = choose_exit(q, hop, plane), in = out < 0 ? -1 : choose_entry(q, hop, plane);
-	in = out < 0 || in >= 0 ? in : exchange_entry(q, hop, plane);
+	int out = choose_exit(q, hop, plane);
+	out = out < 0 ? exchange_exit(q, hop, plane) : out;
+	int in = out < 0 ? -1 : choose_entry(q, hop, out, plane);
+	in = out < 0 || in >= 0 ? in : exchange_entry(q, hop, out, plane);
 	if (in < 0)
 		return false;
 	put(q, hop, out, in);
@@ -285,11 +287,11 @@ take(struct uplinks *q, int h, int plane)
 	return true;
 }
 
-/* All of this plane. */
+/* All but the first n of this plane. */
 static void
-give_back(struct uplinks *q)
+give_back(struct uplinks *q, int n)
 {
-	while (q->n_taken > 0)
+	while (q->n_taken > n)
 		withdraw(q, &q->p->hop[q->taken[--q->n_taken]]);
 }
 
@@ -332,8 +334,8 @@ move_hops(struct uplinks *q, struct hop *const *hop, int n, int plane, int other
 	}
 	for (; placed < n; placed++) {
 		int to = placed % 2 ? plane : other;
-		int out = choose_exit(q, hop[placed], to), in = choose_entry(q, hop[placed], to);
-		if (out < 0 || in < 0)
+		int out = choose_exit(q, hop[placed], to), in = out < 0 ? -1 : choose_entry(q, hop[placed], out, to);
+		if (in < 0)
 			break;
 		put(q, hop[placed], out, in);
 	}
@@ -405,227 +407,21 @@ take_direct(struct uplinks *q)
 		for (int w = home->first_uplink[0]; w < home->first_uplink[0] + home->n_uplinks[0] && !good; w++) {
 			int g = plane_of(p, w);
 			good = p->c.uplink[0][w].rank == p->root && take(q, h, g);
-			*cell(q, q->slots[0], g, p->home) -= good;
-			*cell(q, q->slots[1], g, p->hop[h].to) -= good;
-			if (good && *cell(q, q->need, g, p->hop[h].to) > 0)
-				--*cell(q, q->need, g, p->hop[h].to);
+			*uplinks_at(q, q->slots[0], g, p->home) -= good;
+			*uplinks_at(q, q->slots[1], g, p->hop[h].to) -= good;
+			if (good && p->leaf[p->home] != p->leaf[p->hop[h].to]) {
+				--*uplinks_leaf_room(q, 0, g, p->leaf[p->home]);
+				--*uplinks_leaf_room(q, 1, g, p->leaf[p->hop[h].to]);
+			}
+			if (good && *uplinks_at(q, q->need, g, p->hop[h].to) > 0)
+				--*uplinks_at(q, q->need, g, p->hop[h].to);
 		}
 	}
 	q->n_taken = 0;
 	return good;
 }
 
-/* ---- the flow of a plane ---- */
-
-/* Hops flow from a node 0 to the servers that send them, to entries of trees, to the servers that these enter, and back
- * to node 0. Bounds are those of servers and of entries. */
-static int
-sender_node(int s)
-{
-	return 1 + s;
-}
-
-static int
-server_node(const struct uplinks *q, int s)
-{
-	return 1 + q->p->c.n_servers + s;
-}
-
-static int
-entry_node(const struct uplinks *q, int e)
-{
-	return 1 + 2 * q->p->c.n_servers + e;
-}
-
-/* A node to look from next, which one more, or one less, hop over this pair, or none, leads to. */
-static void
-reach(struct uplinks *q, int *n, int at, int node, int pair)
-{
-	if (q->from[node] >= 0)
-		return;
-	q->from[node] = at;
-	q->by[node] = pair;
-	q->queue[(*n)++] = node;
-}
-
-static void
-look_from_servers(struct uplinks *q, int *n)
-{
-	for (int s = 0; s < q->p->c.n_servers; s++) {
-		if (q->degree[0][s] < q->most[0][s])
-			reach(q, n, 0, sender_node(s), -1);
-		if (q->degree[1][s] > q->least[1][s])
-			reach(q, n, 0, server_node(q, s), -1);
-	}
-}
-
-static void
-look_from_sender(struct uplinks *q, int *n, int s)
-{
-	for (int i = q->first_pair[0][s]; i < q->first_pair[0][s + 1]; i++)
-		if (q->pair[i].used < q->pair[i].left)
-			reach(q, n, sender_node(s), entry_node(q, q->pair[i].entry), i);
-	if (q->degree[0][s] > q->least[0][s])
-		reach(q, n, sender_node(s), 0, -1);
-}
-
-static void
-look_from_entry(struct uplinks *q, int *n, int e)
-{
-	for (int i = q->first_pair[1][e]; i < q->first_pair[1][e + 1]; i++)
-		if (q->pair[q->list[i]].used > 0)
-			reach(q, n, entry_node(q, e), sender_node(q->pair[q->list[i]].from), q->list[i]);
-	if (q->entry[e].degree < q->entry[e].most)
-		reach(q, n, entry_node(q, e), server_node(q, q->entry[e].to), -1);
-}
-
-static void
-look_from_server(struct uplinks *q, int *n, int s)
-{
-	for (int e = q->first_entry[s]; e < q->first_entry[s + 1]; e++)
-		if (q->entry[e].degree > q->entry[e].least)
-			reach(q, n, server_node(q, s), entry_node(q, e), -1);
-	if (q->degree[1][s] < q->most[1][s])
-		reach(q, n, server_node(q, s), 0, -1);
-}
-
-/* One more from `at` to `node`, or, where it is the other way round, one less. */
-static void
-change(struct uplinks *q, int at, int node)
-{
-	int n = q->p->c.n_servers, low = at < node ? at : node, high = at < node ? node : at;
-	int more = at < node ? 1 : -1;
-	if (low == 0 && high <= n)
-		q->degree[0][high - 1] += more;
-	else if (low == 0)
-		q->degree[1][high - 1 - n] -= more;
-	else if (low <= n)
-		q->pair[q->by[node]].used += more;
-	else
-		q->entry[high - 1 - 2 * n].degree -= more;
-}
-
-/* One more hop over the way from node `end` to node `start`, by a path from there to here of ways that have one more,
- * or one less. */
-static bool
-augment(struct uplinks *q, int start, int end)
-{
-	int n = 0, servers = q->p->c.n_servers, nodes = 1 + 2 * servers + q->n_entries;
-	memset(q->from, -1, (size_t)nodes * sizeof *q->from);
-	reach(q, &n, start, start, -1);
-	for (int i = 0; i < n && q->from[end] < 0 && q->p->work > 0; i++) {
-		int at = q->queue[i], before = n;
-		if (at == 0)
-			look_from_servers(q, &n);
-		else if (at <= servers)
-			look_from_sender(q, &n, at - 1);
-		else if (at <= 2 * servers)
-			look_from_server(q, &n, at - 1 - servers);
-		else
-			look_from_entry(q, &n, at - 1 - 2 * servers);
-		q->p->work -= 1 + n - before;
-	}
-	q->p->work -= nodes / 8;
-	if (q->from[end] < 0)
-		return false;
-	for (int node = end; node != start; node = q->from[node])
-		change(q, q->from[node], node);
-	change(q, end, start);
-	return true;
-}
-
-/* Hops of pairs whose servers and trees have room, if needed: where one of these has less than its least. */
-static void
-fill_pairs(struct uplinks *q, bool needed)
-{
-	for (int i = 0; i < q->n_pairs; i++) {
-		struct pair *pair = &q->pair[i];
-		struct entry *entry = &q->entry[pair->entry];
-		int *from = &q->degree[0][pair->from], *to = &q->degree[1][entry->to];
-		for (; pair->used < pair->left && *from < q->most[0][pair->from] && *to < q->most[1][entry->to]
-		    && entry->degree < entry->most && (!needed || *from < q->least[0][pair->from]
-		    || *to < q->least[1][entry->to] || entry->degree < entry->least); ++*from, ++*to) {
-			entry->degree++;
-			pair->used++;
-		}
-	}
-}
-
-/* False: some have less hops than they need on this plane. */
-static bool
-meet_least(struct uplinks *q)
-{
-	for (int e = 0; e < q->n_entries; e++)
-		while (q->entry[e].degree < q->entry[e].least)
-			if (!augment(q, server_node(q, q->entry[e].to), entry_node(q, e)))
-				return false;
-	for (int s = 0; s < q->p->c.n_servers; s++) {
-		while (q->degree[0][s] < q->least[0][s])
-			if (!augment(q, sender_node(s), 0))
-				return false;
-		while (q->degree[1][s] < q->least[1][s])
-			if (!augment(q, 0, server_node(q, s)))
-				return false;
-	}
-	return true;
-}
-
-static bool
-find_flow(struct uplinks *q)
-{
-	for (int side = 0; side < 2; side++)
-		memset(q->degree[side], 0, (size_t)q->p->c.n_servers * sizeof *q->degree[side]);
-	for (int e = 0; e < q->n_entries; e++)
-		q->entry[e].degree = 0;
-	for (int i = 0; i < q->n_pairs; i++)
-		q->pair[i].used = 0;
-	fill_pairs(q, true);
-	if (!meet_least(q))
-		return false;
-	fill_pairs(q, false);
-	return true;
-}
-
-/* One hop less of this pair, and no more. */
-static bool
-leave_out(struct uplinks *q, struct pair *pair)
-{
-	pair->left = --pair->used;
-	q->degree[0][pair->from]--;
-	q->degree[1][q->entry[pair->entry].to]--;
-	q->entry[pair->entry].degree--;
-	return meet_least(q);
-}
-
-/* Bounds of the hops of each server on this plane. False: it has more left than all planes have room for. */
-static bool
-set_bounds(struct uplinks *q, int plane)
-{
-	bool good = true;
-	for (int side = 0; side < 2; side++)
-		for (int s = 0; s < q->p->c.n_servers; s++) {
-			int later = 0, later_need = 0, slots = *cell(q, q->slots[side], plane, s);
-			int need = side ? *cell(q, q->need, plane, s) : 0;
-			for (int g = 0; g < q->p->n_planes; g++) {
-				later += g == plane || q->done[g] ? 0 : *cell(q, q->slots[side], g, s);
-				later_need += g == plane || q->done[g] || !side ? 0 : *cell(q, q->need, g, s);
-			}
-			int left = q->left[side][s], most = left - later_need;
-			q->most[side][s] = most < slots ? most : slots;
-			q->least[side][s] = left - later > need ? left - later : need;
-			good = good && q->least[side][s] <= q->most[side][s];
-		}
-	for (int e = 0; e < q->n_entries; e++) {
-		struct entry *entry = &q->entry[e];
-		int ranks = q->last ? entry->left : *cell(q, q->ranks, plane, entry->to), later = 0;
-		for (int g = 0; g < q->p->n_planes; g++)
-			later += g == plane || q->done[g] ? 0 : *cell(q, q->ranks, g, entry->to);
-		entry->most = entry->left < ranks ? entry->left : ranks;
-		entry->least = entry->left > later ? entry->left - later : 0;
-		good = good && entry->least <= entry->most;
-	}
-	return good;
-}
+/* ---- planes ---- */
 
 /* One more hop of a pair, which all have the same tree. */
 static bool
@@ -648,30 +444,35 @@ take_flow(struct uplinks *q, int plane)
 	return -1;
 }
 
-/* Hops of each pair that have no plane yet. */
-static void
-count_left(struct uplinks *q)
+static bool
+take_kind(struct uplinks *q, int plane, HopKind kind)
 {
-	for (int i = 0; i < q->n_pairs; i++) {
-		struct pair *pair = &q->pair[i];
-		pair->left = 0;
-		for (int k = pair->first; k < pair->first + pair->n; k++)
-			pair->left += q->p->hop[q->hop[k]].out < 0;
+	int before = q->n_taken;
+	bool good = uplinks_set_bounds(q, plane, kind) && uplinks_find_flow(q);
+	for (int i = 0; good && (i = take_flow(q, plane)) >= 0;) {
+		q->p->work -= q->p->n_hops;
+		give_back(q, before);
+		good = q->p->work > 0 && uplinks_leave_out(q, &q->pair[i]);
 	}
+	return good;
 }
 
 static bool
 fill_plane(struct uplinks *q, int plane)
 {
-	count_left(q);
+	const struct rooted *p = q->p;
 	q->n_taken = 0;
-	bool good = set_bounds(q, plane) && find_flow(q);
-	for (int i = 0; good && (i = take_flow(q, plane)) >= 0;) {
-		q->p->work -= q->p->n_hops;
-		give_back(q);
-		good = q->p->work > 0 && leave_out(q, &q->pair[i]);
+	for (int side = 0; side < 2; side++)
+		memset(q->taken_of[side], 0, (size_t)p->c.n_servers * sizeof *q->taken_of[side]);
+	if (p->n_leaves == 1 || p->overload)
+		return take_kind(q, plane, ALL_HOPS);
+	if (!take_kind(q, plane, BETWEEN_LEAVES))
+		return false;
+	for (int i = 0; i < q->n_taken; i++) {
+		q->taken_of[0][p->hop[q->taken[i]].from]++;
+		q->taken_of[1][p->hop[q->taken[i]].to]++;
 	}
-	return good;
+	return take_kind(q, plane, INSIDE_LEAVES);
 }
 
 /* ---- all planes ---- */
@@ -688,19 +489,32 @@ count_slots(struct uplinks *q)
 	TRY(TEMP_EACH(ctx, n, q->left[0], q->left[1], q->degree[0], q->degree[1], q->least[0], q->least[1], q->most[0],
 	    q->most[1]));
 	TRY(TEMP(ctx, q->done, p->n_planes));
+	size_t leaf_cells = (size_t)p->n_planes * (size_t)p->n_leaves;
+	TRY(TEMP_EACH(ctx, leaf_cells, q->leaf_room[0], q->leaf_room[1]));
+	for (int side = 0; side < 2; side++)
+		TRY(TEMP(ctx, q->taken_of[side], n));
+	for (int side = 0; side < 2; side++)
+		TRY(TEMP_EACH(ctx, p->n_leaves, q->leaf_left[side], q->leaf_degree[side], q->leaf_least[side],
+		    q->leaf_most[side]));
+	for (size_t i = 0; i < leaf_cells; i++)
+		q->leaf_room[0][i] = q->leaf_room[1][i] = p->n_leaves == 1 ? p->n_hops
+		    : (int)rooted_fitting(p, p->leaf_capacity[i]);
 	for (int w = 0; w < p->c.n_uplinks[0]; w++) {
 		int rank = p->c.uplink[0][w].rank, s = p->c.of[rank];
 		q->free[0][w] = p->slots[w];
 		q->free[1][w] = rank == p->root ? 0 : p->slots[w];
 		q->needed[w] = p->need[w];
 		for (int side = 0; side < 2; side++)
-			*cell(q, q->slots[side], plane_of(p, w), s) += q->free[side][w];
-		*cell(q, q->need, plane_of(p, w), s) += p->need[w];
-		*cell(q, q->ranks, plane_of(p, w), s) += q->free[1][w] > 0;
+			*uplinks_at(q, q->slots[side], plane_of(p, w), s) += q->free[side][w];
+		*uplinks_at(q, q->need, plane_of(p, w), s) += p->need[w];
+		*uplinks_at(q, q->ranks, plane_of(p, w), s) += q->free[1][w] > 0;
 	}
 	for (int h = 0; h < p->n_hops; h++) {
+		int from = p->leaf[p->hop[h].from], to = p->leaf[p->hop[h].to];
 		q->left[0][p->hop[h].from]++;
 		q->left[1][p->hop[h].to]++;
+		q->leaf_left[0][from] += from != to;
+		q->leaf_left[1][to] += from != to;
 	}
 	return OK;
 }
@@ -714,7 +528,7 @@ next_plane(const struct uplinks *q)
 	for (int g = 0; g < q->p->n_planes; g++) {
 		int64_t slots = 0;
 		for (int s = 0; s < q->p->c.n_servers && !q->done[g]; s++)
-			slots += *cell(q, q->slots[1], g, s);
+			slots += *uplinks_at(q, q->slots[1], g, s);
 		if (!q->done[g] && (best < 0 || slots < least)) {
 			best = g;
 			least = slots;

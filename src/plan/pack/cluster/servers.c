@@ -34,9 +34,9 @@ list_servers(Cluster *c)
 	return OK;
 }
 
-/* A switch with links of a network from ranks, and as much on, or back from there, as these have. */
+/* A switch with links of a network from ranks. wide: it has as much on, or back from there, as these have. */
 static bool
-is_wide_leaf(const Topology *topo, int v)
+is_leaf(const Topology *topo, int v, bool wide)
 {
 	int64_t below = 0, on = 0;
 	bool net = false;
@@ -45,13 +45,13 @@ is_wide_leaf(const Topology *topo, int v)
 		*(link->from < topo->n_ranks ? &below : &on) += link->capacity;
 		net |= link->from < topo->n_ranks && link->class == LINK_NET;
 	}
-	return net && on >= below;
+	return net && (!wide || on >= below);
 }
 
 /* The server of each vertex, -1: none. A switch that the file has in no server is in that of the GPUs on it, if these
- * are several of one server; but it is a network, if it is a leaf switch that limits nothing. */
+ * are several of one server; but it is a network, if it is a leaf switch. wide: that limits nothing. */
 static Status
-find_homes(Cluster *c)
+find_homes(Cluster *c, bool wide)
 {
 	const Topology *topo = c->topo;
 	TRY(TEMP(c->ctx, c->home, topo->n_vertices));
@@ -64,7 +64,7 @@ find_homes(Cluster *c)
 				continue;
 			home = n++ == 0 || home == topo->vertex[from].node ? topo->vertex[from].node : -1;
 		}
-		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1 && !is_wide_leaf(topo, v))
+		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1 && !is_leaf(topo, v, wide))
 			c->home[v] = home;
 	}
 	return OK;
@@ -471,8 +471,8 @@ cluster_find_types(Cluster *c)
 	return OK;
 }
 
-Status
-cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
+static Status
+read_cluster(Ctx *ctx, const Topology *topo, bool wide, Cluster *out, bool *good)
 {
 	*out = (Cluster){ .ctx = ctx, .topo = topo };
 	*good = topo->n_nodes > 1;
@@ -481,7 +481,7 @@ cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 	if (!*good)
 		return OK;
 	TRY(list_servers(out));
-	TRY(find_homes(out));
+	TRY(find_homes(out, wide));
 	TRY(find_switches(out, good));
 	if (!*good)
 		return OK;
@@ -492,6 +492,18 @@ cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
 	TRY(join_networks(out));
 	TRY(find_all_uplinks(out, FRAC_ZERO, good));
 	return *good ? cluster_find_types(out) : OK;
+}
+
+Status
+cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
+{
+	return read_cluster(ctx, topo, true, out, good);
+}
+
+Status
+cluster_read_leaves(Ctx *ctx, const Topology *topo, Cluster *out, bool *good)
+{
+	return read_cluster(ctx, topo, false, out, good);
 }
 
 /* ---- edges ---- */

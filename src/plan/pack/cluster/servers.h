@@ -46,6 +46,9 @@ typedef struct {
  * and with an uplink to some network in both directions. Cost: a few small flows for each server. */
 Status cluster_read(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
 
+/* Likewise, but a leaf switch of one server that has less on than this is a network, too: uplinks lead there. */
+Status cluster_read_leaves(Ctx *ctx, const Topology *topo, Cluster *out, bool *good);
+
 /* The types of servers, by the networks that their uplinks have now. */
 Status cluster_find_types(Cluster *c);
 

@@ -1,7 +1,8 @@
 /* Trees of a root over a cluster, as hops between servers: for rooted.c, which has the idea, and its parts. */
-#ifndef BLINK_PLAN_PACK_CLUSTER_ROOTED_HOPS_H
-#define BLINK_PLAN_PACK_CLUSTER_ROOTED_HOPS_H
+#ifndef BLINK_PLAN_PACK_CLUSTER_ROOTED_PARTS_H
+#define BLINK_PLAN_PACK_CLUSTER_ROOTED_PARTS_H
 
+#include "base/limits.h"
 #include "plan/pack/cluster/servers.h"
 
 /* A tree leaves a server, and enters another, at the ranks of these uplinks; -1: not known yet. */
@@ -26,8 +27,9 @@ struct rooted {
 	Cluster c;
 	int n_planes, *plane;	/* of networks: those that are joined are one */
 	int n_leaves, *leaf;	/* of each server: its network, of those that are joined, as leaf switches */
-	int64_t *of_leaf;	/* of each: hops that its servers have room for, but that of the root */
-	int *out_of_leaf;	/* of each: hops from its servers to those of others */
+	bool *alone;		/* of each server: no other is on its leaf, over which it may enter itself again */
+	int64_t *leaf_capacity;	/* [plane * leaves + leaf], bytes/s: of its links to others, or from these */
+	bool overload;		/* trees may have more hops over these than fit */
 	int n_trees;
 	/* 1: switches may be overloaded, as trees enter each server once; 2: uplinks, too. */
 	int loose;
@@ -37,16 +39,34 @@ struct rooted {
 	int64_t *room;		/* of each rank: hops that it may send over its switch */
 	int *n_entries, *n_sends;	/* of each server, in all trees: hops that enter it; that it has room for */
 	int *entries, *sends;	/* [tree * servers + server]: likewise, in this tree */
+	int *ins, *outs;	/* [tree * leaves + leaf]: hops from other leaves; to these */
+	int n_direct;
 	bool *direct;		/* of each tree: it leaves the root over its uplinks alone */
 	int n_hops;
 	struct hop *hop;	/* by tree */
 	unsigned char *part;	/* [rank * n_trees + tree] */
 };
 
+/* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
+static inline int64_t
+rooted_fitting(const struct rooted *p, int64_t capacity)
+{
+	Wide most = (Wide)capacity * p->n_trees / p->bound.num;
+	return most > LIMIT_TREES ? LIMIT_TREES
+	    : (int64_t)((Wide)capacity * p->n_trees * p->bound.den / p->bound.num);
+}
+
 static inline int *
 rooted_at(const struct rooted *p, int *table, int tree, int server)
 {
 	return &table[(size_t)tree * (size_t)p->c.n_servers + (size_t)server];
+}
+
+/* ins or outs */
+static inline int *
+rooted_of_leaf(const struct rooted *p, int *table, int tree, int leaf)
+{
+	return &table[(size_t)tree * (size_t)p->n_leaves + (size_t)leaf];
 }
 
 static inline unsigned char *
@@ -55,12 +75,17 @@ rooted_part(const struct rooted *p, int rank, int tree)
 	return &p->part[(size_t)rank * (size_t)p->n_trees + (size_t)tree];
 }
 
-/* How many trees of rate bound / n_trees fit that capacity, bytes/s. */
-int64_t rooted_fitting(const struct rooted *p, int64_t capacity);
-
 /* p->leaf, and p->plane as cluster_find_planes has it. apart: false: all are on one leaf; true: joined rails are planes
  * of their own. */
 Status rooted_find_leaves(struct rooted *p, bool apart);
+
+/* p->ins and p->outs. order: of all servers but the root's. guess: p->entries are not known yet. *good: false: leaves
+ * have no room for so many. */
+Status rooted_cross_leaves(struct rooted *p, const int *order, bool guess, bool *good);
+
+/* Hops that the root's server sends in this tree, if so many are left: the same number in all but direct ones, and all
+ * to the only other server. */
+int rooted_root_sends(const struct rooted *p, int tree);
 
 /* Hops of p->n_trees trees, all of which have room. *good: false: there are none. */
 Status rooted_list_hops(struct rooted *p, bool *good);
