@@ -106,7 +106,7 @@ enum {
 #define LIMIT_SIM_SEARCH (INT64_C(1) << 20)
 
 /* Steps to verify a schedule, at about a ns each: an allreduce over 1024 ranks whose bound is a cut or a partition
- * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks. */
+ * takes a tenth; the lengths of an allgather behind switches may be for 690 ranks, where hops do not prove them. */
 #define LIMIT_VERIFY_STEPS INT64_C(2000000000)
 
 /* Steps to find the job of an index that another one is isomorphic to: half a second. */

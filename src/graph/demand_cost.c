@@ -169,6 +169,41 @@ demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll,
 	return arborescences_cost(&p, from, to, kind == DEMAND_REDUCE, cost);
 }
 
+Status
+demands_least(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const int64_t *price,
+    Wide *cost)
+{
+	ArenaMark mark = arena_mark(&ctx->scratch);
+	struct pricing p = { .ctx = ctx, .label = label, .topo = topo,
+		.paths = { .topo = topo, .price = price, .classes = ~0u } };
+	DemandKind kind = collective_demand(coll, topo->n_ranks, root, 0).kind;
+	const bool enter = kind != DEMAND_REDUCE, leave = kind == DEMAND_REDUCE || kind == DEMAND_ALLREDUCE;
+	int64_t *least, most = 0;
+	*cost = 0;
+	if (kind == DEMAND_PATH)
+		return OK;
+	TRY(TEMP(ctx, p.distance, topo->n_vertices));
+	TRY(TEMP(ctx, p.paths.room, PATHS_ROOM * (size_t)topo->n_vertices));
+	TRY(TEMP(ctx, least, topo->n_ranks));
+	for (int against = 0; against < 2; against++) {
+		if (!(against ? leave : enter))
+			continue;
+		TRY(distances(&p, -1, false, against));
+		for (int r = 0; r < topo->n_ranks; r++)
+			least[r] += p.distance[r] > 0 ? p.distance[r] : 0;
+	}
+	for (int r = 0; r < topo->n_ranks; r++) {
+		*cost += least[r];
+		most = least[r] > most ? least[r] : most;
+	}
+	if (collective_has_blocks(coll))
+		*cost *= topo->n_ranks - 1;
+	else
+		*cost -= collective_rooted(coll) ? least[root] : most;
+	arena_release(&ctx->scratch, mark);
+	return OK;
+}
+
 /* Distances are less than 2^56. */
 Status
 pairs_cost(Ctx *ctx, const char *label, const Topology *topo, const int64_t *bytes, const int64_t *price, Wide *cost)

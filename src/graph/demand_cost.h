@@ -17,6 +17,12 @@ enum { STEPS_SEARCH = 9 };	/* of count_steps() for a search from a rank: for eac
 Status demands_cost(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root, const Symmetry *sym,
     const int64_t *price, Wide *cost);
 
+/* No more than demands_cost, and often as much where prices are those of a cut: what each rank costs that a tree
+ * enters, by the cheapest route from any rank; in an allreduce also what each costs that leaves for the root. 0 for
+ * paths. Cost: a search, or two. */
+Status demands_least(Ctx *ctx, const char *label, const Topology *topo, Collective coll, int root,
+    const int64_t *price, Wide *cost);
+
 /* The sum over all pairs of ranks of bytes, n_ranks * n_ranks from rank i to rank j, times the cost of the shortest
  * path between them; a pair without a path counts nothing. Bytes together are at most LIMIT_MESSAGE. Fails: as
  * demands_cost. */

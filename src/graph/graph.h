@@ -6,6 +6,7 @@
 #include "graph/demand_cost.h"		/* what the cheapest trees of a collective cost, for certificates */
 #include "graph/flow.h"			/* maximum flow, minimum cut */
 #include "graph/homes.h"		/* ranks that trees had best enter together */
+#include "graph/hops.h"			/* what hops into ranks have together */
 #include "graph/isomorphism.h"		/* two topologies that are the same up to numbers */
 #include "graph/reversible.h"		/* are links the same in both directions? */
 #include "graph/search.h"		/* cheapest routes, arborescences, spanning trees, paths */

@@ -90,11 +90,32 @@ take(struct queue *q)
 	return v;
 }
 
+/* Over the links of v, to which a path of this length leads. */
+static void
+relax(const Paths *paths, struct queue *q, int v, int64_t length, bool against, int64_t *distance, int *link)
+{
+	const Topology *topo = paths->topo;
+	const int *first = against ? topo->first_in : topo->first_out, *list = against ? topo->in : topo->out;
+	for (int i = first[v]; i < first[v + 1]; i++) {
+		int l = list[i], w = against ? topo->link[l].from : topo->link[l].to;
+		int64_t far = length + paths->price[l];
+		if (!(paths->classes >> topo->link[l].class & 1) || (distance[w] >= 0 && far >= distance[w]))
+			continue;
+		bool goes_on = w >= topo->n_ranks || paths->relay;
+		if (goes_on && distance[w] >= 0)
+			remove_from_list(q, w);
+		distance[w] = far;
+		if (link)
+			link[w] = l;
+		if (goes_on)
+			add(q, w);
+	}
+}
+
 void
 shortest_paths(const Paths *paths, int source, bool against, int64_t *distance, int *link)
 {
 	const Topology *topo = paths->topo;
-	const int *first = against ? topo->first_in : topo->first_out, *list = against ? topo->in : topo->out;
 	struct queue q = { .distance = distance, .next = paths->room, .before = paths->room + topo->n_vertices,
 		.near = paths->room + 2 * topo->n_vertices, .ordered = link };
 	for (int v = 0; v < topo->n_vertices; v++) {
@@ -102,23 +123,14 @@ shortest_paths(const Paths *paths, int source, bool against, int64_t *distance, 
 		if (link)
 			link[v] = -1;
 	}
-	distance[source] = 0;
-	add(&q, source);
+	if (source >= 0) {
+		distance[source] = 0;
+		add(&q, source);
+	}
+	for (int r = 0; r < topo->n_ranks && source < 0; r++)
+		relax(paths, &q, r, 0, against, distance, link);
 	while (q.n_near > 0 || q.filled) {
 		int v = take(&q);
-		for (int i = first[v]; i < first[v + 1]; i++) {
-			int l = list[i], w = against ? topo->link[l].from : topo->link[l].to;
-			int64_t far = distance[v] + paths->price[l];
-			if (!(paths->classes >> topo->link[l].class & 1) || (distance[w] >= 0 && far >= distance[w]))
-				continue;
-			bool goes_on = w >= topo->n_ranks || paths->relay;
-			if (goes_on && distance[w] >= 0)
-				remove_from_list(&q, w);
-			distance[w] = far;
-			if (link)
-				link[w] = l;
-			if (goes_on)
-				add(&q, w);
-		}
+		relax(paths, &q, v, distance[v], against, distance, link);
 	}
 }

@@ -15,9 +15,9 @@ typedef struct {
 	int *room;		/* work space: PATHS_ROOM * n_vertices */
 } Paths;
 
-/* To each vertex from the source; against: from each to it, over links from their ends. distance: -1: none. link: NULL,
- * or the link by which the path of each vertex enters (leaves) it, -1. Dijkstra; of equal ones the vertex of the lowest
- * number goes on first. */
+/* To each vertex from the source; -1: from the nearest rank, by one link or more, without relay. against: from each to
+ * it, over links from their ends. distance: -1: none. link: NULL, or the link by which the path of each vertex enters
+ * (leaves) it, -1. Dijkstra; of equal ones the vertex of the lowest number goes on first. */
 void shortest_paths(const Paths *paths, int source, bool against, int64_t *distance, int *link);
 
 #endif

@@ -4,104 +4,45 @@
  * Allreduce: partition.c. Allgather, reducescatter, gather, scatter: the least of capacity of a cut / blocks that
  * must cross it, by Newton's method. Alltoall: cuts around single ranks and servers; no cut need be tight. */
 #include "graph/flow.h"
+#include "graph/hops.h"
 #include "plan/partition.h"
 #include "plan/plan.h"
 #include "schedule/schedule.h"
 
 #include <string.h>
 
-enum {
-	LENGTH_RANKS = 256,	/* with which the cheapest trees of all are found in a tenth of a second */
-	LENGTH_RANKS_ROOTED = 1024	/* likewise the cheapest one from or to a root */
-};
+/* ---- what ranks receive together ---- */
 
-/* ---- what the ranks of a server receive together ---- */
-
-/* Data enter a server, or come from another of its ranks: over these links, each of which gets the length 1, so that a
- * tree costs what ranks of the server it has to enter. reversed: data pass links the other way. */
+/* A tree enters each rank but its root by a hop from another rank. So it costs as many links of a cut as ranks of A
+ * that it has to enter, and the rate is at most their capacity divided by that. Of a buffer of n blocks n - 1 enter
+ * each rank. The pair of trees of an allreduce has two hops for each rank but the root, each of which enters some rank:
+ * A is all of them. */
 static Status
-mark_server(Ctx *ctx, const Topology *topo, int server, bool reversed, bool *marked, int64_t *capacity)
+hops_bound(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
 {
+	const int n = topo->n_ranks;
+	const bool blocks = collective_has_blocks(coll);
 	ArenaMark mark = arena_mark(&ctx->scratch);
-	bool *inside, grown = true;
-	TRY(TEMP(ctx, inside, topo->n_vertices));
-	for (int r = 0; r < topo->n_ranks; r++)
-		inside[r] = topo->vertex[r].node == server;
-	while (grown) {
-		grown = false;
-		for (int l = 0; l < topo->n_links; l++) {
-			int from = reversed ? topo->link[l].to : topo->link[l].from;
-			int to = reversed ? topo->link[l].from : topo->link[l].to;
-			if (inside[from] && !inside[to] && topo->vertex[to].node == server)
-				inside[to] = grown = true;
-		}
-	}
-	*capacity = 0;
-	for (int l = 0; l < topo->n_links; l++) {
-		int from = reversed ? topo->link[l].to : topo->link[l].from;
-		int to = reversed ? topo->link[l].from : topo->link[l].to;
-		marked[l] = topo->vertex[to].node == server
-		    && (topo->vertex[from].node != server || (to < topo->n_ranks && inside[from]));
-		*capacity += marked[l] ? topo->link[l].capacity : 0;
+	Bound found = { .kind = blocks ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES, .part = bound->part };
+	/* The rate, where each rank receives 1. */
+	Frac rate = coll == ALLREDUCE ? (Frac){ n, 2 * (n - 1) } : blocks ? (Frac){ n, n - 1 } : FRAC_ONE, each, price;
+	bool *cut;
+	int n_entered;
+	if (topo->n_vertices == n || tree_shares(topo, coll) || !frac_div(bound->rate, rate, &each))
+		return OK;
+	TRY(TEMP(ctx, cut, topo->n_links));
+	TRY(hops_cut(ctx, topo, coll == REDUCE || coll == REDUCESCATTER, root, coll == ALLREDUCE, each, cut,
+	    &n_entered));
+	if (n_entered > 0 && frac_div(rate, (Frac){ n_entered, 1 }, &price)) {
+		TRY(NEW(ctx, found.price, topo->n_links));
+		for (int l = 0; l < topo->n_links; l++)
+			found.price[l] = cut[l] ? price : FRAC_ZERO;
+		TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &found, &found.rate));
+		if (frac_cmp(found.rate, bound->rate) < 0)
+			*bound = found;
 	}
 	arena_release(&ctx->scratch, mark);
 	return OK;
-}
-
-/* The bound by these prices or lengths, if it is lower and the cheapest trees cost that. */
-static Status
-keep_lengths(Ctx *ctx, const Topology *topo, Collective coll, int root, const bool *marked, Frac length, Bound *bound)
-{
-	Bound found = { .kind = collective_has_blocks(coll) ? CERTIFICATE_LENGTHS : CERTIFICATE_PRICES,
-		.part = bound->part };
-	TRY(NEW(ctx, found.price, topo->n_links));
-	for (int l = 0; l < topo->n_links; l++)
-		found.price[l] = marked[l] ? length : FRAC_ZERO;
-	TRY(bound_from_certificate(ctx, topo->name, topo, coll, root, &found, &found.rate));
-	if (frac_cmp(found.rate, bound->rate) >= 0)
-		return OK;
-	Status status = certificate_check(ctx, topo->name, topo, coll, root, NULL, &found);
-	if (status == OK)
-		*bound = found;
-	else if (status == LIMIT || status == UNVERIFIED)
-		ctx->error.status = status = OK;
-	return status;
-}
-
-/* Where ranks of a server share NICs, each of them alone may receive more than its part of what all can. The server by
- * which that is least. A tree with a root of the whole buffer has to enter each other rank once; of the trees of all
- * ranks, as a buffer each, n - 1 do on average. */
-static Status
-server_lengths(Ctx *ctx, const Topology *topo, Collective coll, int root, Bound *bound)
-{
-	const int n = topo->n_ranks;
-	const bool rooted = collective_rooted(coll);
-	bool *marked, reversed = coll == REDUCESCATTER || coll == REDUCE;
-	int64_t capacity;
-	int *ranks, best = -1;
-	Frac least = bound->rate, length, best_length = FRAC_ZERO;
-	if (topo->n_nodes < 2 || n > (rooted ? LENGTH_RANKS_ROOTED : LENGTH_RANKS) || tree_shares(topo, coll))
-		return OK;
-	TRY(TEMP(ctx, ranks, topo->n_nodes));
-	TRY(TEMP(ctx, marked, topo->n_links));
-	for (int r = 0; r < n; r++)
-		ranks[topo->vertex[r].node] += r != root;
-	for (int s = 0; s < topo->n_nodes; s++) {
-		Frac rate;
-		if (ranks[s] < 2 || out_of_time(ctx, FLOW_WORK(topo)))
-			continue;
-		TRY(mark_server(ctx, topo, s, reversed, marked, &capacity));
-		if (!frac_make(rooted ? 1 : n, rooted ? ranks[s] : (Wide)ranks[s] * (n - 1), &length)
-		    || !frac_mul(length, (Frac){ capacity, 1 }, &rate) || frac_cmp(rate, least) >= 0)
-			continue;
-		least = rate;
-		best = s;
-		best_length = length;
-	}
-	if (best < 0)
-		return OK;
-	TRY(mark_server(ctx, topo, best, reversed, marked, &capacity));
-	return keep_lengths(ctx, topo, coll, root, marked, best_length, bound);
 }
 
 /* ---- one cut for each rank ---- */
@@ -129,7 +70,7 @@ rooted_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective col
 	}
 	bound->kind = CERTIFICATE_CUT;
 	bound->rate = (Frac){ least, 1 };
-	return server_lengths(ctx, topo, coll, root, bound);
+	return hops_bound(ctx, topo, coll, root, bound);
 }
 
 /* ---- collectives of blocks ---- */
@@ -272,7 +213,7 @@ block_bound(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective coll
 	if (coll == ALLTOALL)
 		return server_cuts(ctx, topo, &f, coll, bound);
 	TRY(ratio_cuts(ctx, topo, sym, &f, coll, root, bound));
-	return coll == ALLGATHER || coll == REDUCESCATTER ? server_lengths(ctx, topo, coll, -1, bound) : OK;
+	return coll == ALLGATHER || coll == REDUCESCATTER ? hops_bound(ctx, topo, coll, -1, bound) : OK;
 }
 
 /* ---- where time is over ---- */
@@ -327,6 +268,7 @@ bound_compute(Ctx *ctx, const Topology *topo, const Symmetry *sym, Collective co
 		TRY(rooted_bound(ctx, topo, sym, coll, root, &bound));
 	} else if (topo->n_ranks > 1 && coll == ALLREDUCE) {
 		TRY(partition_bound(ctx, topo, sym, &bound));
+		TRY(hops_bound(ctx, topo, coll, -1, &bound));
 	} else if (topo->n_ranks > 1) {
 		TRY(block_bound(ctx, topo, sym, coll, root, &bound));
 	}

@@ -1,5 +1,6 @@
-/* The rate that a certificate proves, recomputed from the topology alone: a few additions for a cut or a partition, a
- * cheapest tree for prices. docs/bounds.md has the proofs. */
+/* The rate that a certificate proves, recomputed from the topology alone: a few additions for a cut or a partition; for
+ * prices the cheapest hops into ranks, and where these cost less than 1, the cheapest trees. docs/bounds.md has the
+ * proofs. */
 #include "graph/graph.h"
 #include "schedule/schedule.h"
 
@@ -224,11 +225,14 @@ certificate_check(Ctx *ctx, const char *label, const Topology *topo, Collective 
 		return OK;
 	TRY(TEMP(ctx, price, topo->n_links));
 	TRY(whole_prices(ctx, label, topo, bound, price, &common, &den));
-	TRY(demands_cost(ctx, label, topo, coll, root, sym, price, &cost));
+	const Wide need = (Wide)den * collective_shares(coll, topo->n_ranks);
+	TRY(demands_least(ctx, label, topo, coll, root, price, &cost));
+	if (ratio_cmp(cost, 1, need, common) < 0)
+		TRY(demands_cost(ctx, label, topo, coll, root, sym, price, &cost));
 	if (cost < 0)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate: no tree over topology.links reaches the ranks",
 		    label);
-	if (ratio_cmp(cost, 1, (Wide)den * collective_shares(coll, topo->n_ranks), common) < 0)
+	if (ratio_cmp(cost, 1, need, common) < 0)
 		return fail(ctx, UNVERIFIED, "%s: rate.certificate.%s: a tree costs less than 1", label,
 		    price_name(bound));
 	arena_release(&ctx->scratch, mark);

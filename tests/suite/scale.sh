@@ -284,6 +284,11 @@ within 10 "160 GPUs that share NICs, broadcast" "14, depth 6" --synthetic \
 	"server:10 gpu:16 switch:150 nic:4@100 pcie:100 rails" -c broadcast
 [ ! "$full" ] || within 10 "142 of 144 GPUs that share NICs, reduce" "244, depth 35" --synthetic \
 	"server:4 gpu:36 switch:720 nic:18@50 pcie:100" --without s1/gpu3,s2/gpu7 -c reduce
+# Two GPUs receive what their NIC brings once: the certificate of an allreduce over any number of them has it once, too.
+ratio=0.999918 within 10 "1007 of 1008 GPUs that share NICs, allreduce" "1767, depth 6" \
+	--synthetic "server:14 gpu:72 switch:150 nic:36@50 pcie:24 rails" --without s4/gpu38 -c allreduce
+within 10 "360 GPUs that share NICs on rails, broadcast" "26, depth 8" \
+	--synthetic "server:10 gpu:36 switch:300 nic:18@100 pcie:24 rails" -c broadcast
 # Each tree leaves the server in which it begins, also where others have used up nearly all of its ways.
 [ ! "$full" ] || within 10 "310 of 312 GPUs and all NICs, reducescatter" "328, depth 7" --synthetic \
 	"server:39 gpu:8 switch:450 nic:8@12.5 pcie:24 leaf:4 oversubscription:1.5" --without s1/gpu2,s38/gpu6 \

@@ -403,6 +403,49 @@ path_order(Ctx *ctx)
 	    "shortest paths take the nearest vertex first, then the lowest number");
 }
 
+/* ---- the cheapest hops into ranks ---- */
+
+/* They cost no more than the cheapest trees; and as much at a switch, where links into ranks alone have a price. */
+static int
+cheapest_hops(Ctx *ctx)
+{
+	const Collective coll[] = { BROADCAST, REDUCE, ALLREDUCE, ALLGATHER, REDUCESCATTER };
+	int wrong = 0, positive = 0;
+	for (int round = 0; round < 500; round++) {
+		enum { N = 6, N_SWITCHES = 3, MOST_LINKS = 60 };
+		Vertex vertex[N + N_SWITCHES];
+		Link link[MOST_LINKS];
+		int64_t price[MOST_LINKS];
+		const bool star = round % 4 == 0;
+		const int n = star ? 2 * N : MOST_LINKS;
+		ArenaMark run = arena_mark(&ctx->run);
+		Topology topo = { .name = "hops", .n_ranks = N, .n_vertices = N + N_SWITCHES, .vertex = vertex,
+			.link = link, .n_links = n };
+		for (int v = 0; v < N + N_SWITCHES; v++)
+			vertex[v] = (Vertex){ .id = "v", .kind = v < N ? VERTEX_GPU : VERTEX_SWITCH, .node = 0 };
+		for (int l = 0; l < n; l++) {
+			int from = star ? (l < N ? l : N) : below(N + N_SWITCHES);
+			int to = star ? (l < N ? N : l - N) : (from + 1 + below(N + N_SWITCHES - 1)) % (N + N_SWITCHES);
+			link[l] = (Link){ .from = from, .to = to, .count = 1, .capacity = 1 };
+			price[l] = star ? (l < N ? 0 : 1 + below(3)) : below(4);
+		}
+		if (topo_index(ctx, &topo) != OK)
+			return report(1, "cheapest hops: no memory");
+		for (size_t c = 0; c < sizeof coll / sizeof *coll; c++) {
+			Wide least, cost;
+			int root = collective_rooted(coll[c]) ? below(N) : -1;
+			if (demands_least(ctx, "x", &topo, coll[c], root, price, &least) != OK
+			    || demands_cost(ctx, "x", &topo, coll[c], root, NULL, price, &cost) != OK)
+				return report(1, "cheapest hops: failed");
+			bool enters = coll[c] == BROADCAST || coll[c] == ALLGATHER;
+			wrong += cost >= 0 && (least > cost || (star && enters && least < cost));
+			positive += cost >= 0 && least > 0;
+		}
+		arena_release(&ctx->run, run);
+	}
+	return report(wrong + (positive < 1000), "the cheapest hops cost no more than the cheapest trees");
+}
+
 /* ---- flows ---- */
 
 /* What leaves a side, of links, sources and sinks. */
@@ -589,7 +632,7 @@ main(void)
 	Ctx ctx;
 	ctx_init(&ctx);
 	int failed = arborescences(&ctx) + limited(&ctx) + spanning_trees(&ctx) + routes(&ctx) + link_paths(&ctx)
-	    + path_order(&ctx) + flows(&ctx) + alike_bounds(&ctx) + twins(&ctx);
+	    + path_order(&ctx) + cheapest_hops(&ctx) + flows(&ctx) + alike_bounds(&ctx) + twins(&ctx);
 	ctx_free(&ctx);
 	return failed != 0;
 }
