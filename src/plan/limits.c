@@ -467,6 +467,22 @@ plan_check_ranks(Ctx *ctx, const Topology *topo, const Symmetry *sym, const Ask 
 	return serves ? OK : fail_pairs(ctx, topo, ask->coll);
 }
 
+/* Trees of a root without a table of all pairs. */
+static Status
+plan_rooted(Ctx *ctx, const Planning *in, Packing **out)
+{
+	const Ask *ask = in->ask;
+	Packing *below;
+	Frac rate;
+	TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, out));
+	if (!*out || collective_has_blocks(ask->coll) || work_is_long(work_rooted_below(in))
+	    || !pack_rate(*out, ask->coll, in->topo->n_ranks, &rate))
+		return OK;
+	TRY(pack_rooted_below(ctx, in->topo, ask->coll, ask->root, in->bound, rate, &below));
+	*out = below ? below : *out;
+	return OK;
+}
+
 /* An alltoall where some ranks have no image: a list of all paths, or, where that is too long, those of servers that
  * lost parts, and of one of the others, of which all are images; or trees into each rank. */
 static Status
@@ -590,7 +606,7 @@ plan_trees(Ctx *ctx, const Planning *in, Plan *out)
 	if (!pack && many)
 		return plan_pairs(ctx, in, out);
 	if (!pack) {
-		TRY(pack_rooted(ctx, in->topo, ask->coll, ask->root, in->bound, &pack));
+		TRY(plan_rooted(ctx, in, &pack));
 		work_tell(ctx, in->topo, pack, "rooted");
 	}
 	if (!pack && ask->coll == ALLTOALL)

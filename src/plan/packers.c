@@ -130,6 +130,26 @@ run_rooted(Ctx *ctx, struct portfolio *p, Packing **out)
 	return pack_rooted(ctx, p->in->topo, p->in->ask->coll, p->in->ask->root, p->in->bound, out);
 }
 
+/* Where these miss the bound, and not by rounding. */
+static bool
+serves_rooted_below(const struct portfolio *p)
+{
+	return is_large_rooted(p->in) && p->best && !portfolio_is_at(p, 1 - frac_double(SIMPLE));
+}
+
+static Status
+run_rooted_below(Ctx *ctx, struct portfolio *p, Packing **out)
+{
+	const Planning *in = p->in;
+	Frac rate;
+	if (!pack_rate(p->best, in->ask->coll, in->topo->n_ranks, &rate))
+		return OK;
+	TRY(pack_rooted_below(ctx, in->topo, in->ask->coll, in->ask->root, in->bound, rate, out));
+	portfolio_note_rate(p, *out);
+	p->close |= *out && portfolio_is_at(p, work_is_long(work_programs(in)) ? NEAR : 1 - frac_double(SIMPLE));
+	return OK;
+}
+
 /* Of thousands of servers with one GPU each the search takes long, and finds none. */
 static bool
 serves_unequal(const struct portfolio *p)
@@ -648,6 +668,8 @@ run_one_hop(Ctx *ctx, struct portfolio *p, Packing **out)
 static const struct packer packers[] = {
 	{ "one tree", "widest.c", serves_one_tree, work_searches, 0, run_one_tree },
 	{ "rooted", "Castro et al. 2003, SplitStream; Koenig 1916", serves_rooted, work_rooted, 0, run_rooted },
+	{ "rooted, below the bound", "slots.c", serves_rooted_below, work_rooted_below, 0,
+	    run_rooted_below },
 	{ "unequal servers", "unequal.c", serves_unequal, work_unequal, OVER_SERVERS, run_unequal },
 	{ "places", "few_trees.c", serves_places, work_edges, OVER_SERVERS, run_places },
 	{ "homes entered once", "by_homes.c", serves_homes, work_homes, ENDS, run_homes },

@@ -32,6 +32,13 @@ work_rooted(const Planning *in)
 	return 1e-4 * in->topo->n_ranks;
 }
 
+/* The same some times. */
+double
+work_rooted_below(const Planning *in)
+{
+	return 10 * work_rooted(in);
+}
+
 /* Searches from each rank over all links. */
 double
 work_searches(const Planning *in)

@@ -11,6 +11,7 @@ enum {
 double work_edges(const Planning *in);		/* trees of some ranks, edge by edge */
 double work_unequal(const Planning *in);	/* trees over unequal servers */
 double work_rooted(const Planning *in);		/* a few trees of a root, from lists of uplinks */
+double work_rooted_below(const Planning *in);	/* the same some times */
 double work_searches(const Planning *in);	/* a search of each rank */
 double work_pairs(const Planning *in);		/* pairs of cheapest trees of each rank, through switches */
 double work_balanced(const Planning *in);	/* trees of shortest paths */

@@ -289,6 +289,12 @@ ratio=0.999918 within 10 "1007 of 1008 GPUs that share NICs, allreduce" "1767, d
 	--synthetic "server:14 gpu:72 switch:150 nic:36@50 pcie:24 rails" --without s4/gpu38 -c allreduce
 within 10 "360 GPUs that share NICs on rails, broadcast" "26, depth 8" \
 	--synthetic "server:10 gpu:36 switch:300 nic:18@100 pcie:24 rails" -c broadcast
+# At the bound of these trees would be many; hardly below it a few have whole slots of all links.
+ratio=0.999658 within 10 "430 of 432 GPUs that share NICs, broadcast" "39, depth 7" \
+	--synthetic "server:6 gpu:72 switch:450 nic:36@100 pcie:24" --without s4/gpu38,s2/gpu3 -c broadcast
+ratio=0.999 within 10 "322 of 324 GPUs that share NICs on rails less one, reduce" "61, depth 7" \
+	--synthetic "server:18 gpu:18 switch:300 nic:9@100 pcie:48 rails" --without nic:s13/nic4,s0/gpu10,s10/gpu3 \
+	-c reduce
 # Each tree leaves the server in which it begins, also where others have used up nearly all of its ways.
 [ ! "$full" ] || within 10 "310 of 312 GPUs and all NICs, reducescatter" "328, depth 7" --synthetic \
 	"server:39 gpu:8 switch:450 nic:8@12.5 pcie:24 leaf:4 oversubscription:1.5" --without s1/gpu2,s38/gpu6 \

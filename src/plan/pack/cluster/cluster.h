@@ -89,6 +89,10 @@ Status pack_cluster_few(Ctx *ctx, const Topology *topo, const Ask *ask, Packing 
 Status pack_rooted(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Packing **out);
 /* *serves: whether the machine is such a one, for a collective of these. */
 Status pack_rooted_serves(Ctx *ctx, const Topology *topo, Collective coll, bool *serves);
+/* The same hardly below the bound, where trees at it would be many (slots.c). bound: proven by a cut, or equal prices.
+ * rate: that is known. *out: of few trees, and a higher rate; NULL where there are none. */
+Status pack_rooted_below(Ctx *ctx, const Topology *topo, Collective coll, int root, const Bound *bound, Frac rate,
+    Packing **out);
 
 /* Broadcast or reduce at the bound by a few trees of equal rate, by a greedy choice, for many servers.
  * bound: a cut, of the same request. known: others at the bound, or NULL. *out: at the bound, and known if the sum of
