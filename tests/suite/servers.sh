@@ -278,7 +278,7 @@ for c in ${full:+broadcast} reduce; do
 		import json, sys
 		with open(sys.argv[1]) as file:
 		    told = json.load(file)
-		sys.exit(not told["bound_reached"] or told["trees"] > 14 or told["depth"] > 9)
+		sys.exit(not told["bound_reached"] or told["trees"] > 14 or told["depth"] > 10)
 	PY
 done
 if [ "$full" ]; then
