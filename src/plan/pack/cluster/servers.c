@@ -64,7 +64,10 @@ find_homes(Cluster *c, bool wide)
 				continue;
 			home = n++ == 0 || home == topo->vertex[from].node ? topo->vertex[from].node : -1;
 		}
-		if (v >= topo->n_ranks && c->home[v] < 0 && n > 1 && !is_leaf(topo, v, wide))
+		if (v < topo->n_ranks || c->home[v] >= 0 || n < 2)
+			continue;
+		c->has_lone |= home >= 0 && is_leaf(topo, v, false) && !is_leaf(topo, v, true);
+		if (!is_leaf(topo, v, wide))
 			c->home[v] = home;
 	}
 	return OK;

@@ -27,7 +27,8 @@
  * program of unequal_program.c has a better division, and the rate is that of the most loaded link.
  *
  * Where that is below the bound, as the switches of large servers are what limits it, trees enter a server over several
- * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c). An allreduce then has
+ * uplinks (unequal_copies.c), and GPUs pass on what their links have room for (unequal_spread.c); below narrow leaf
+ * switches servers pass trees on as well (unequal_leaves.c). An allreduce then has
  * the trees of an allgather, turned back (unequal_lengths.c), or such trees of one length (unequal_slots.c). */
 #include "plan/pack/cluster/cluster.h"
 #include "plan/pack/cluster/unequal_slots.h"
@@ -381,7 +382,7 @@ fill_copies_at(struct plan *p, double *excess, bool *good)
 	if (*good)
 		TRY(scale(p, good));
 	if (*good)
-		TRY(fill(p, good));
+		TRY(p->leaf ? unequal_fill_leaves(p, (double)p->times / (double)p->c.unit, good) : fill(p, good));
 	if (p->coll == ALLREDUCE && !(*good && fits(p)))
 		TRY(fill_hubs(p, &n, good));
 	for (int i = 0; i < p->c.n_uplinks[0] && *good; i++) {
@@ -452,8 +453,8 @@ has_room(const struct plan *p, bool *good)
 	int hops;
 	for (int s = 0; s < c->n_servers; s++)
 		room += (double)c->server[s].capacity[UPLINK_OUT];
-	*good = room >= need * (c->n_servers - 1);
-	if (!*good || c->n_networks == 1)
+	*good = room >= need * (c->n_servers - 1) && (!p->leaf || unequal_leaves_serve(p, fair));
+	if (!*good || c->n_networks == 1 || p->leaf)
 		return OK;
 	TRY(cluster_room_between(c, &room, &hops));
 	return *good = room >= need * hops, OK;
@@ -498,10 +499,15 @@ static Status
 plan_hubs(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 {
 	int n;
-	TRY(cluster_read(p->ctx, p->topo, &p->c, good));
+	TRY((p->leaves == ALL_LEAVES ? cluster_read_leaves : cluster_read)(p->ctx, p->topo, &p->c, good));
 	if (!*good || (is_even(&p->c) && !p->whole_copies))
 		return *good = false, OK;
 	TRY(cluster_merge_networks(&p->c));
+	if (p->leaves != NO_LEAVES) {
+		TRY(unequal_find_leaves(p));
+		if (!p->leaf)
+			return *good = false, OK;
+	}
 	*good = frac_div(bound->rate, (Frac){ p->c.unit, 1 }, &p->rate);
 	if (*good)
 		TRY(has_room(p, good));
@@ -568,12 +574,13 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 	*out = *lower = NULL;
 	TRY(pack_hubs(&p, bound, &pack));
 	pack_note_reached(pack, coll, topo->n_ranks, &proof);
-	bool whole = pack && p.whole;
-	if (!proof.reached && (!whole || coll == ALLREDUCE)) {
-		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true };
+	bool whole = pack && p.whole, wanted = !whole || coll == ALLREDUCE;
+	for (int leaves = NO_LEAVES; leaves <= ALL_LEAVES && wanted && !proof.reached; leaves++) {
+		struct plan more = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .leaves = leaves };
 		TRY(pack_hubs(&more, bound, &other));
 		pack = is_faster(other, pack, coll, topo->n_ranks) ? other : pack;
 		pack_note_reached(pack, coll, topo->n_ranks, &proof);
+		wanted = coll != ALLREDUCE && (leaves == NO_LEAVES || more.c.has_lone);
 	}
 	if (!pack)
 		return OK;
@@ -586,14 +593,33 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 	return OK;
 }
 
+/* Are trees of an allgather hardly below the bound? pack: may be NULL. */
+static bool
+is_near(const Packing *pack, const Bound *bound, int n_ranks)
+{
+	const double near = 0.9999;
+	Frac rate;
+	return pack && pack_rate(pack, ALLGATHER, n_ranks, &rate)
+	    && frac_double(rate) >= near * frac_double(bound->rate);
+}
+
 Status
 pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int max_ratio, Packing **out)
 {
-	struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLGATHER, .copies = true, .turned = true,
-		.max_ratio = max_ratio };
 	Bound twice = *bound;
+	Packing *pack = NULL;
+	bool wanted = true;
 	*out = NULL;
-	return frac_mul(bound->rate, (Frac){ 2, 1 }, &twice.rate) ? pack_hubs(&p, &twice, out) : OK;
+	if (!frac_mul(bound->rate, (Frac){ 2, 1 }, &twice.rate))
+		return OK;
+	for (int leaves = NO_LEAVES; leaves <= ALL_LEAVES && wanted; leaves++) {
+		struct plan p = { .ctx = ctx, .topo = topo, .coll = ALLGATHER, .copies = true, .turned = true,
+			.max_ratio = max_ratio, .leaves = leaves };
+		TRY(pack_hubs(&p, &twice, &pack));
+		*out = is_faster(pack, *out, ALLGATHER, topo->n_ranks) ? pack : *out;
+		wanted = (leaves == NO_LEAVES || p.c.has_lone) && !is_near(*out, &twice, topo->n_ranks);
+	}
+	return OK;
 }
 
 Status
@@ -615,8 +641,9 @@ pack_unequal_whole_copies(Ctx *ctx, const Topology *topo, Collective coll, const
 {
 	enum { TRIES = 2 };
 	*out = NULL;
-	for (int i = 1; i <= TRIES && !*out; i++) {
-		struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true, .whole_copies = i };
+	for (int i = 0; i < 2 * TRIES && !*out; i++) {
+		struct plan p = { .ctx = ctx, .topo = topo, .coll = coll, .copies = true,
+			.whole_copies = 1 + i % TRIES, .leaves = i < TRIES ? NO_LEAVES : LEAVES };
 		TRY(pack_hubs(&p, bound, out));
 	}
 	return OK;

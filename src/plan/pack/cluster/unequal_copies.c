@@ -30,6 +30,9 @@ struct quotas {
 	int64_t *out;		/* room of each uplink of the hubs */
 	bool *taken;		/* hub * n_ranks + rank: it enters there */
 	int *n_copies;		/* of each hub */
+	/* Below narrow leaf switches, of servers [from * n_servers + to]: hubs of which copies may lead from one to the
+	 * other; those that were added so. */
+	int *first_of, *hub_of_pair, *n_added;
 };
 
 static int64_t
@@ -85,6 +88,27 @@ list_hubs(struct quotas *q)
 	for (int s = 0; s < n_servers; s++)
 		q->first_hub[s] = q->first_hub[s + 1];
 	q->first_hub[n_servers] = p->n_hubs;
+	return OK;
+}
+
+/* Hubs by pairs of servers. */
+static Status
+list_pairs(struct quotas *q)
+{
+	const struct plan *p = q->p;
+	int n = p->c.n_servers, n_pairs = n * n;
+	TRY(TEMP(p->ctx, q->first_of, n_pairs + 1));
+	TRY(TEMP(p->ctx, q->n_added, n_pairs));
+	for (int h = 0; h < p->n_hubs; h++)
+		for (int at = 0; at < n_pairs; at++)
+			q->first_of[at] += unequal_servers_send(p, h, at / n, at % n);
+	for (int at = 0; at < n_pairs; at++)
+		q->first_of[at + 1] += q->first_of[at];
+	TRY(TEMP(p->ctx, q->hub_of_pair, q->first_of[n_pairs]));
+	for (int h = p->n_hubs - 1; h >= 0; h--)
+		for (int at = 0; at < n_pairs; at++)
+			if (unequal_servers_send(p, h, at / n, at % n))
+				q->hub_of_pair[--q->first_of[at]] = h;
 	return OK;
 }
 
@@ -257,6 +281,15 @@ balance_planes(struct quotas *q)
 
 /* ---- copies ---- */
 
+/* From the server of one uplink to that of another: an index of first_of. */
+static size_t
+pair_of(const struct plan *p, int own, int uplink)
+{
+	const Cluster *c = &p->c;
+	int from = c->of[c->uplink[p->hub_side][own].rank], to = c->of[c->uplink[p->leaf_side][uplink].rank];
+	return (size_t)from * (size_t)c->n_servers + (size_t)to;
+}
+
 static Status
 add_copy(struct quotas *q, int h, int own, int uplink, int64_t weight)
 {
@@ -268,6 +301,9 @@ add_copy(struct quotas *q, int h, int own, int uplink, int64_t weight)
 	p->first_copy[h] = p->n_copies++;
 	q->taken[(size_t)h * (size_t)p->topo->n_ranks + (size_t)p->c.uplink[p->leaf_side][uplink].rank] = true;
 	q->n_copies[h]++;
+	if (p->leaf)
+		q->n_added[pair_of(p, own, uplink)]++;
+	unequal_take_between(p, own, uplink, weight);
 	q->quota[uplink] -= weight;
 	q->out[own] -= weight;
 	return OK;
@@ -282,6 +318,28 @@ is_taken(const struct quotas *q, int h, int uplink)
 	    + (size_t)p->c.uplink[p->leaf_side][uplink].rank];
 }
 
+/* May trees of hub h, which are no shorter than `length`, have a copy that goes over uplink `own` to `uplink`? */
+static bool
+may_go(const struct quotas *q, int h, int own, int uplink, int64_t length)
+{
+	return q->p->hub[h].length >= length && !is_taken(q, h, uplink)
+	    && (!q->p->leaf || unequal_may_send(q->p, h, own, uplink));
+}
+
+/* Below narrow leaf switches: one hub after the other, so that trees have about as many copies between two servers. */
+static int
+next_hub(const struct quotas *q, int own, int uplink, int64_t length)
+{
+	size_t at = pair_of(q->p, own, uplink);
+	int n = q->first_of[at + 1] - q->first_of[at];
+	for (int i = 0; i < n; i++) {
+		int h = q->hub_of_pair[q->first_of[at] + (q->n_added[at] + i) % n];
+		if (may_go(q, h, own, uplink, length))
+			return h;
+	}
+	return -1;
+}
+
 /* The hub whose data goes over this uplink of its server: that of its rank, else the one with the fewest copies; of
  * those that are no shorter than `length`. -1: none. */
 static int
@@ -290,29 +348,37 @@ hub_over(const struct quotas *q, int own, int uplink, int64_t length, bool relay
 	const struct plan *p = q->p;
 	int v = p->c.uplink[p->hub_side][own].rank, s = p->c.of[v], best = -1;
 	int direct = q->hub_of[v];
-	if (direct >= 0 && p->hub[direct].length >= length && !is_taken(q, direct, uplink))
+	if (direct >= 0 && may_go(q, direct, own, uplink, length))
 		return direct;
+	if (p->leaf)
+		return relays ? next_hub(q, own, uplink, length) : -1;
 	if (!relays || s == p->c.of[p->c.uplink[p->leaf_side][uplink].rank])
 		return -1;
 	for (int i = q->first_hub[s]; i < q->first_hub[s + 1]; i++) {
 		int h = q->hub[i];
-		if (p->hub[h].length >= length && !is_taken(q, h, uplink)
-		    && (best < 0 || q->n_copies[h] < q->n_copies[best]))
+		if (may_go(q, h, own, uplink, length) && (best < 0 || q->n_copies[h] < q->n_copies[best]))
 			best = h;
 	}
 	return best;
 }
 
+static bool
+is_below(const struct plan *p, int own, int uplink)
+{
+	return p->c.uplink[p->hub_side][own].end == p->c.uplink[p->leaf_side][uplink].end;
+}
+
 /* The uplink with most room for copies, with just this beyond whole trees; 0: with any. *h: of what hub. */
 static int
-widest_out(const struct quotas *q, int uplink, int64_t weight, bool relays, int *h)
+widest_out(const struct quotas *q, int uplink, int64_t weight, bool relays, bool below, int *h)
 {
 	const struct plan *p = q->p;
 	int64_t best = 0;
 	int own = -1, n = p->c.n_uplinks[p->hub_side];
 	for (int i = 0; i < n; i++) {
 		int o = (uplink + 1 + i) % n;
-		if (q->out[o] <= best || !unequal_joined(p, o, uplink))
+		if (q->out[o] <= best || !unequal_joined(p, o, uplink) || unequal_room_between(p, o, uplink) <= 0
+		    || (below && !is_below(p, o, uplink)))
 			continue;
 		int hub = hub_over(q, o, uplink, weight, relays);
 		if (hub < 0 || (weight > 0 && q->out[o] % p->hub[hub].length != weight % p->hub[hub].length))
@@ -329,11 +395,18 @@ widest_out(const struct quotas *q, int uplink, int64_t weight, bool relays, int 
 static Status
 fill_quota(struct quotas *q, int uplink, int64_t most, bool exact, bool *found)
 {
-	int h = -1, own = exact ? widest_out(q, uplink, most, false, &h) : -1;
-	for (int relays = 0; relays < 2 && own < 0; relays++)
-		own = widest_out(q, uplink, 0, relays, &h);
+	int h = -1, own = -1;
+	for (int below = q->p->leaf != NULL; below >= 0 && own < 0; below--) {
+		if (exact)
+			own = widest_out(q, uplink, most, false, below, &h);
+		for (int relays = 0; relays < 2 && own < 0; relays++)
+			own = widest_out(q, uplink, 0, relays, below, &h);
+	}
 	*found = own >= 0;
-	return own < 0 ? OK : add_copy(q, h, own, uplink, least(most, least(q->p->hub[h].length, q->out[own])));
+	if (own < 0)
+		return OK;
+	most = least(most, unequal_room_between(q->p, own, uplink));
+	return add_copy(q, h, own, uplink, least(most, least(q->p->hub[h].length, q->out[own])));
 }
 
 /* Uplinks own and uplink have room, but not for each other: another copy, k, makes room for both.
@@ -356,6 +429,15 @@ exchange(struct quotas *q, int own, int uplink, int k, bool *found)
 	if (!*found)
 		return OK;
 	part = least(part, least(p->hub[from].length, p->hub[to].length));
+	unequal_take_between(p, copy.own, copy.uplink, -part);
+	*found = unequal_room_between(p, own, copy.uplink) >= part;
+	unequal_take_between(p, own, copy.uplink, part);
+	*found = *found && unequal_room_between(p, copy.own, uplink) >= part;
+	unequal_take_between(p, own, copy.uplink, -part);
+	if (!*found) {
+		unequal_take_between(p, copy.own, copy.uplink, part);
+		return OK;
+	}
 	p->copy[k].begin += part;
 	q->quota[copy.uplink] += part;
 	q->out[copy.own] += part;
@@ -410,6 +492,8 @@ unequal_add_copies(struct plan *p, double *excess)
 	if (q.whole == 0)
 		return OK;
 	TRY(list_pieces(&q));
+	if (p->leaf)
+		TRY(list_pairs(&q));
 	TRY(set_quotas(&q));
 	TRY(TEMP(p->ctx, q.out, p->c.n_uplinks[p->hub_side]));
 	for (int o = 0; o < p->c.n_uplinks[p->hub_side]; o++)

@@ -37,6 +37,7 @@ struct plan {
 	bool turned;		/* an allreduce, of which these are the ways down: coll is ALLGATHER */
 	int max_ratio;		/* of these: of the rates of two trees, at most; 1: equal rates; 0: no limit */
 	bool even;		/* with copies, of an allreduce: all uplinks of a server have as much room for them */
+	enum { NO_LEAVES, LEAVES, ALL_LEAVES } leaves;	/* narrow leaf switches are known; also of one server */
 	int per_server;		/* of an allreduce: the most hubs; 0: one for each uplink */
 	int n_hubs;
 	struct hub *hub;
@@ -50,6 +51,11 @@ struct plan {
 	int n_copies, copy_room;
 	struct copy *copy;
 	int *first_copy;	/* of each hub; -1: none */
+	int *leaf;		/* of each server: its leaf switch in Cluster.network; NULL: they are not known */
+	bool *alone;		/* of each server: it is the only one below its leaf switch */
+	int *sender, *level;	/* [hub * n_servers + server]: the server that trees come from, -1: they begin
+				 * there; after how many hops between servers */
+	int64_t *link_room;	/* of each link of networks, in weights */
 };
 
 /* Edges of a tree that is being made. */
@@ -74,6 +80,25 @@ const struct piece *unequal_piece_at(const struct plan *p, int h, int s, int64_t
 
 /* Where the entries of hub h next change after `begin`. */
 int64_t unequal_pieces_end(const struct plan *p, int h, int64_t begin);
+
+/* Servers below leaf switches that are too narrow for their uplinks (unequal_leaves.c): p->leaf, NULL: there are none.
+ * Then the pieces of their trees, of which *good: false: there are none; times: weights in a byte/s. */
+Status unequal_find_leaves(struct plan *p);
+Status unequal_fill_leaves(struct plan *p, double times, bool *good);
+
+/* Do trees enter servers several times, since a switch has less than the rate? And have leaf switches room for this
+ * part of it, where each rank is the hub of about as many? */
+bool unequal_leaves_serve(const struct plan *p, double part);
+
+/* From one uplink to another, the room of links between; and so much less of it. */
+int64_t unequal_room_between(const struct plan *p, int own, int uplink);
+void unequal_take_between(struct plan *p, int own, int uplink, int64_t weight);
+
+/* Trees of hub h may have another entry, over these uplinks, as they have entered the servers in this order. */
+bool unequal_may_send(const struct plan *p, int h, int own, int uplink);
+
+/* The same of some uplinks of these servers, where p->leaf is not NULL. */
+bool unequal_servers_send(const struct plan *p, int h, int from, int to);
 
 /* Lengths of hubs and pieces of an allreduce by a linear program over types of servers: in each network trees enter the
  * servers that have it, and the rest of them over other networks, divided equally among servers of a type.

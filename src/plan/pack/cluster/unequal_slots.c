@@ -23,7 +23,7 @@ enum { LONE = 6 };	/* trees that are alone, where others are not: for each serve
 struct slots {
 	struct plan *p;
 	struct rails rails;
-	double rate;		/* bound, bytes/s */
+	double rate, chosen;	/* bound; that of the slots, bytes/s */
 	/* Of T trees: what links have room for in both directions, of each uplink and each rank's to its switch. */
 	int64_t *uplink_room, *switch_room;
 	int64_t *uplink_enters, *beside, *enters;	/* of uplinks; over those of each rank; over its switch */
@@ -133,7 +133,8 @@ slots_left(struct slots *x, int64_t n_slots, double rate)
 		left -= x->hubs[s] = least_hubs(x, &c->server[s], n_slots);
 	for (int s = 0; s < c->n_servers && c->n_servers > 2; s++)
 		more += most_hubs(x, s);
-	return c->n_servers > 2 && more < 0 ? more : left;
+	/* Below narrow leaf switches other servers pass trees on. */
+	return c->n_servers > 2 && more < 0 && !p->leaf ? more : left;
 }
 
 /* The highest rate of T trees, if it is higher than `rate`. */
@@ -180,6 +181,7 @@ choose_slots(struct slots *x, int most, int weight, int *n_slots)
 	}
 	if (*n_slots == 0)
 		return;
+	x->chosen = rate;
 	int64_t left = slots_left(x, *n_slots, rate), n_servers = x->p->c.n_servers;
 	for (int64_t s = 0; s < n_servers; s++)
 		x->hubs[s] += left * (s + 1) / n_servers - left * s / n_servers;
@@ -364,27 +366,57 @@ place_hubs(struct slots *x, const struct kind *kind, struct plan *p)
 	return OK;
 }
 
+static Status
+set_switch_rooms(const struct slots *x, const struct kind *kind, struct plan *p)
+{
+	int n = p->topo->n_ranks;
+	TRY(TEMP_EACH(p->ctx, n, p->switch_room[UPLINK_OUT], p->switch_room[UPLINK_IN]));
+	unequal_level(p, kind->switch_room, x->beside, p->switch_room[UPLINK_IN]);
+	for (int v = 0; v < n; v++)
+		p->switch_room[UPLINK_OUT][v] = kind->switch_room[v] - p->switch_room[UPLINK_IN][v];
+	for (int side = 0; side < 2; side++)
+		TRY(TEMP(p->ctx, p->room[side], p->c.n_uplinks[side]));
+	return OK;
+}
+
+/* Over rails. */
+static Status
+enter_by_hops(struct slots *x, const struct kind *kind, struct plan *p, bool *good)
+{
+	struct hops hops;
+	TRY(unequal_put_hops(p, &x->rails, kind->uplink_room, &hops));
+	TRY(unequal_turn_hops(&hops, kind->hubs));
+	unequal_exchange_hops(&hops, kind->hubs);
+	unequal_hops_enter(&hops, x->uplink_enters);
+	add_up_ranks(x);
+	TRY(place_hubs(x, kind, p));
+	TRY(set_switch_rooms(x, kind, p));
+	return unequal_deal(p, &hops, good);
+}
+
+/* Below narrow leaf switches, with as much room of uplinks and links between these as trees have of all slots. */
+static Status
+enter_leaves(struct slots *x, const struct kind *kind, struct plan *p, bool *good)
+{
+	double excess;
+	set_beside(x, kind->uplink_room);
+	TRY(place_hubs(x, kind, p));
+	TRY(set_switch_rooms(x, kind, p));
+	for (int i = 0; i < p->c.n_uplinks[0]; i++) {
+		p->room[UPLINK_IN][i] = x->uplink_enters[i];
+		p->room[UPLINK_OUT][i] = kind->uplink_room[i] - x->uplink_enters[i];
+	}
+	TRY(unequal_fill_leaves(p, (double)kind->n / x->chosen, good));
+	return *good ? unequal_add_copies(p, &excess) : OK;
+}
+
 /* Appended to *pack. */
 static Status
 add_kind(struct slots *x, const struct kind *kind, Packing *pack, bool *good)
 {
 	struct plan p = *x->p;
-	struct hops hops;
 	Packing own = { 0 };
-	int n = p.topo->n_ranks;
-	TRY(unequal_put_hops(&p, &x->rails, kind->uplink_room, &hops));
-	TRY(unequal_turn_hops(&hops, kind->hubs));
-	unequal_exchange_hops(&hops, kind->hubs);
-	unequal_hops_enter(&hops, x->uplink_enters);
-	add_up_ranks(x);
-	TRY(place_hubs(x, kind, &p));
-	TRY(TEMP_EACH(p.ctx, n, p.switch_room[UPLINK_OUT], p.switch_room[UPLINK_IN]));
-	unequal_level(&p, kind->switch_room, x->beside, p.switch_room[UPLINK_IN]);
-	for (int v = 0; v < n; v++)
-		p.switch_room[UPLINK_OUT][v] = kind->switch_room[v] - p.switch_room[UPLINK_IN][v];
-	for (int side = 0; side < 2; side++)
-		TRY(TEMP(p.ctx, p.room[side], p.c.n_uplinks[side]));
-	TRY(unequal_deal(&p, &hops, good));
+	TRY(p.leaf ? enter_leaves(x, kind, &p, good) : enter_by_hops(x, kind, &p, good));
 	if (*good)
 		TRY(unequal_spread_trees(&p, &own, good));
 	for (int t = 0; t < own.n_trees && *good; t++) {
@@ -433,6 +465,11 @@ unequal_slot_trees(struct plan *p, Packing *pack, bool *good)
 	if (!*good)
 		return OK;
 	TRY(cluster_near_uplinks(&p->c));
+	/* A rail has uplinks of servers below all leaf switches. */
+	for (int side = 0; side < 2 && p->leaf; side++)
+		for (int i = 0; i < p->c.n_uplinks[side]; i++)
+			p->c.uplink[side][i].network = 0;
+	p->c.n_networks = p->leaf ? 1 : p->c.n_networks;
 	while (!unequal_may_have(p, most))
 		most--;
 	TRY(new_slots(p, &x));

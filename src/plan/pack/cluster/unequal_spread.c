@@ -134,13 +134,21 @@ plan_slot(struct spread *m, const struct slot *slot, int sign)
 	}
 }
 
+/* Is rank v to send to another one of its server, which all have data from? */
+static bool
+is_due(const struct spread *m, int v)
+{
+	int s = m->p->c.of[v];
+	return m->main[v] && m->n_entries[s] < m->p->c.server[s].n;
+}
+
 static void
 set_due(struct spread *m, const struct slot *slot)
 {
 	const struct plan *p = m->p;
 	const int *first = m->first_entry + (size_t)slot->number * (size_t)p->c.n_servers;
 	for (int v = 0; v < p->topo->n_ranks; v++)
-		m->due_now[v] = m->main[v] ? m->weight : 0;
+		m->due_now[v] = is_due(m, v) ? m->weight : 0;
 	for (int s = 0; s < p->c.n_servers; s++)
 		for (int i = first[s]; i < first[s + 1] && m->counted[s]; i++)
 			m->due_now[m->entry[i].rank] = m->entry[i].count * m->weight;
@@ -210,7 +218,7 @@ measure(struct spread *m)
 			for (int k = 0; k < m->n_entries[s]; k++) {
 				int v = m->member[p->c.server[s].first + k];
 				inside[v] -= weight;
-				m->due[v] += m->main[v] ? weight : 0;
+				m->due[v] += is_due(m, v) ? weight : 0;
 			}
 	}
 	for (int v = 0; v < n; v++)
