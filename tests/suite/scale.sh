@@ -309,6 +309,12 @@ expect "leaf switches without room for trees of one hop" grep -q "^packer unequa
 # What GPUs of a server that lost a NIC receive together is less than a cut around one of them says.
 within 10 "222 GPUs of 28 servers less a NIC, allgather" "447, depth 3" --synthetic \
 	"server:28 gpu:8 switch:150 nic:8@25 pcie:48" --without nic:s3/nic2,s0/gpu3,s7/gpu1 -c allgather
+# The NICs of a server that lost a GPU have seventh parts, which weights of trees hold to the byte, or nearly so.
+shared="gpu:8 switch:900 nic:4@12.5 pcie:48"
+ratio=1.000, within 10 "639 of 640 GPUs that share NICs, allreduce" "658, depth 6" \
+	--synthetic "server:80 $shared" --without s11/gpu0 -c allreduce
+within 10 "959 of 960 GPUs that share NICs, allreduce" "977, depth 6" \
+	--synthetic "server:120 $shared" --without s11/gpu0 -c allreduce
 # Likewise, of a broadcast, where two GPUs share each NIC.
 within 10 "160 GPUs that share NICs, broadcast" "14, depth 6" --synthetic \
 	"server:10 gpu:16 switch:150 nic:4@100 pcie:100 rails" -c broadcast

@@ -134,6 +134,22 @@ finer_units(const struct plan *p)
 }
 
 /* Weights of hubs and rooms of uplinks in units that make all of them whole numbers: the rate is that of `sum`. */
+/* What the ranks of a server have together is counted, too, and what all uplinks have. all: weight of all trees. */
+static bool
+sums_fit(const struct plan *p, Wide all)
+{
+	enum { SUM_BITS = 62 };
+	Wide sum[2] = { 0 };
+	int most = 0;
+	for (int side = 0; side < 2; side++)
+		for (int i = 0; i < p->c.n_uplinks[side]; i++)
+			sum[side] += p->room[side][i];
+	for (int s = 0; s < p->c.n_servers; s++)
+		most = p->c.server[s].n > most ? p->c.server[s].n : most;
+	return all >> WEIGHT_BITS == 0 && all * most >> WEIGHT_BITS == 0 && sum[0] >> SUM_BITS == 0
+	    && sum[1] >> SUM_BITS == 0;
+}
+
 static Status
 scale(struct plan *p, bool *good)
 {
@@ -163,9 +179,7 @@ scale(struct plan *p, bool *good)
 	for (int h = 0; h < p->n_hubs && *good; h++)
 		*good = multiply(p->hub[h].length, length, &p->hub[h].length)
 		    && (sum * (Wide)length) >> WEIGHT_BITS == 0;
-	/* What the ranks of a server have together is counted, too. */
-	*good = *good && (!p->copies || (sum * (Wide)length >> WEIGHT_BITS == 0
-	    && sum * (Wide)length * p->topo->n_ranks >> WEIGHT_BITS == 0));
+	*good = *good && (!p->copies || sums_fit(p, sum * (Wide)length));
 	if (p->coll == ALLREDUCE)
 		p->room[1] = p->room[0];
 	return *good && p->turned ? unequal_level_switches(p) : OK;
@@ -290,6 +304,21 @@ fill(struct plan *p, bool *good)
 
 /* ---- the packing ---- */
 
+/* Weights of fewer binary digits, where their sum has more than PACKING_BITS. Returns it. */
+static int64_t
+round_weights(Packing *pack, int64_t sum)
+{
+	int digits = 0;
+	while (sum >> (PACKING_BITS - 1 + digits) != 0)
+		digits++;
+	sum = 0;
+	for (int t = 0; t < pack->n_trees; t++) {
+		pack->weight[t] = pack->weight[t] >> digits > 0 ? pack->weight[t] >> digits : 1;
+		sum += pack->weight[t];
+	}
+	return sum;
+}
+
 /* The unit is that of the bound, or less, where some link is overloaded. */
 static Status
 set_unit(struct plan *p, const Bound *bound, Packing *pack, bool *good)
@@ -300,8 +329,12 @@ set_unit(struct plan *p, const Bound *bound, Packing *pack, bool *good)
 		common = gcd64(pack->weight[t], common);
 	for (int t = 0; t < pack->n_trees; t++)
 		sum += pack->weight[t] /= common;
+	/* Trees of an allgather have equal sums for each root. */
+	*good = sum >> PACKING_BITS == 0 || p->coll == ALLREDUCE || p->turned;
+	if (*good && sum >> PACKING_BITS != 0)
+		sum = round_weights(pack, sum);
 	TRY(TEMP(p->ctx, load, p->topo->n_links));
-	*good = sum >> PACKING_BITS == 0 && frac_div(bound->rate, (Frac){ sum, 1 }, &exact)
+	*good = *good && frac_div(bound->rate, (Frac){ sum, 1 }, &exact)
 	    && pack_widest_unit(p->topo, pack, load, &pack->unit);
 	if (*good && frac_cmp(pack->unit, exact) > 0)
 		pack->unit = exact;
