@@ -228,14 +228,15 @@ reaches(const struct rooted *p, const Packing *pack, Frac *rate)
 static Status
 plan_leaves(struct rooted *p, Packing **out)
 {
-	bool shared = ranks_share_nics(&p->c), good;
+	bool shared = ranks_share_nics(&p->c), good = true;
 	Packing *other;
 	Frac rate, more;
 	for (int rounded = 0; rounded <= shared; rounded++)
 		for (int apart = 0; apart < 2; apart++) {
 			if (reaches(p, *out, &rate))
 				return OK;
-			TRY(read_cluster(p, apart, &good));
+			if (apart || rounded)
+				TRY(read_cluster(p, apart, &good));
 			if (!good)
 				break;
 			TRY(rooted_find_leaves(p, apart));

@@ -443,7 +443,7 @@ rooted_list_hops(struct rooted *p, bool *good)
 	int64_t n_hops = 0;
 	count_slots(p);
 	count_direct(p);
-	*good = p->n_direct <= p->n_trees && count_entries(p);
+	*good = p->n_direct <= p->n_trees && p->n_sends[p->home] >= p->n_trees && count_entries(p);
 	if (!*good)
 		return OK;
 	size_t cells = (size_t)p->n_trees * (size_t)n;

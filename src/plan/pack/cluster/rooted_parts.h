@@ -80,11 +80,11 @@ rooted_part(const struct rooted *p, int rank, int tree)
 Status rooted_find_leaves(struct rooted *p, bool apart);
 
 /* p->ins and p->outs. order: of all servers but the root's. guess: p->entries are not known yet. *good: false: leaves
- * have no room for so many. */
+ * have no room for them. */
 Status rooted_cross_leaves(struct rooted *p, const int *order, bool guess, bool *good);
 
-/* Hops that the root's server sends in this tree, if so many are left: the same number in all but direct ones, and all
- * to the only other server. */
+/* Hops that the root's server sends in this tree, unless fewer are left: the same number in all but direct ones, and
+ * all to the only other server. */
 int rooted_root_sends(const struct rooted *p, int tree);
 
 /* Hops of p->n_trees trees, all of which have room. *good: false: there are none. */

@@ -66,7 +66,7 @@ find_homes(Cluster *c, bool wide)
 		}
 		if (v < topo->n_ranks || c->home[v] >= 0 || n < 2)
 			continue;
-		c->has_lone |= home >= 0 && is_leaf(topo, v, false) && !is_leaf(topo, v, true);
+		c->has_single |= home >= 0 && is_leaf(topo, v, false) && !is_leaf(topo, v, true);
 		if (!is_leaf(topo, v, wide))
 			c->home[v] = home;
 	}

@@ -30,7 +30,7 @@ typedef struct {
 	int *rank;		/* by server */
 	int *of;		/* server of a rank */
 	int *home;		/* server of a vertex; -1: none */
-	bool has_lone;		/* some leaf switch of one server has less on than this */
+	bool has_single;		/* some leaf switch of one server has less on than this */
 	int *up, *down;		/* links of a rank to the switch of its server, and from it; -1: it is alone */
 	int n_ends, *network;	/* vertices: switches of no server that servers are joined to; each is a network, until
 				 * cluster_merge_networks */

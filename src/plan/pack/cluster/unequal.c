@@ -613,7 +613,7 @@ pack_unequal(Ctx *ctx, const Topology *topo, Collective coll, const Bound *bound
 		TRY(pack_hubs(&more, bound, &other));
 		pack = is_faster(other, pack, coll, topo->n_ranks) ? other : pack;
 		pack_note_reached(pack, coll, topo->n_ranks, &proof);
-		wanted = coll != ALLREDUCE && (leaves == NO_LEAVES || more.c.has_lone);
+		wanted = coll != ALLREDUCE && (leaves == NO_LEAVES || more.c.has_single);
 	}
 	if (!pack)
 		return OK;
@@ -650,7 +650,7 @@ pack_unequal_turned(Ctx *ctx, const Topology *topo, const Bound *bound, int max_
 			.max_ratio = max_ratio, .leaves = leaves };
 		TRY(pack_hubs(&p, &twice, &pack));
 		*out = is_faster(pack, *out, ALLGATHER, topo->n_ranks) ? pack : *out;
-		wanted = (leaves == NO_LEAVES || p.c.has_lone) && !is_near(*out, &twice, topo->n_ranks);
+		wanted = (leaves == NO_LEAVES || p.c.has_single) && !is_near(*out, &twice, topo->n_ranks);
 	}
 	return OK;
 }
